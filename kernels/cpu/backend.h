@@ -1,0 +1,14 @@
+// The CPU as a Backend: launches run at once on the calling thread and its pool, events are
+// complete when made, device memory is host memory.
+#pragma once
+
+#include <memory>
+
+#include "kernels/backend.h"
+
+namespace gradwire::cpu {
+
+// `threads` counts the executor's own; 0 means one for each core this process may use.
+std::unique_ptr<Backend> make_backend(int threads);
+
+}  // namespace gradwire::cpu
