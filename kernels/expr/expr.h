@@ -42,6 +42,7 @@ enum class Prim : uint8_t {
   kExp, kExp2, kExpm1, kLog, kLog2, kLog10, kLog1p,
   kSin, kCos, kTan, kAsin, kAcos, kAtan, kSinh, kCosh, kTanh, kAsinh, kAcosh, kAtanh, kAtan2,
   kErf, kErfc, kErfinv, kLgamma, kDigamma, kSigmoid,
+  kPolygamma,  // order a (a whole number >= 0) of b, as torch's polygamma(n, x)
   // rounding
   kFloor, kCeil, kTrunc, kRound,  // kRound is half to even; all are the identity on integers
   // comparison: T, T -> bool
@@ -58,6 +59,8 @@ enum class Prim : uint8_t {
   kCast,   // from `from` to the instruction's type, C's conversion, saturating for float -> int
   kRoundTo16,  // float32 register rounded through float16 or bfloat16 (`from` says which)
 };
+
+inline constexpr int kPrimCount = static_cast<int>(Prim::kRoundTo16) + 1;
 
 struct Node {
   Prim prim = Prim::kConstant;
@@ -144,7 +147,7 @@ E sinh(E a); E cosh(E a); E tanh(E a); E asinh(E a); E acosh(E a); E atanh(E a);
 E atan2(E a, E b); E erf(E a); E erfc(E a); E erfinv(E a); E lgamma(E a); E digamma(E a);
 E sigmoid(E a); E floor(E a); E ceil(E a); E trunc(E a); E round(E a);
 E abs(E a); E sign(E a); E square(E a); E reciprocal(E a); E sqrt(E a); E rsqrt(E a);
-E pow(E a, E b); E floor_divide(E a, E b); E remainder(E a, E b); E fmod(E a, E b);
+E polygamma(E order, E x); E pow(E a, E b); E floor_divide(E a, E b); E remainder(E a, E b); E fmod(E a, E b);
 E fmin(E a, E b); E fmax(E a, E b); E fma(E a, E b, E c);
 
 // d f / d operand `wrt`, times g, by the chain rule. The result's operands are: those of f, then y
