@@ -7,7 +7,6 @@ import importlib
 import math
 
 import numpy as np
-
 from compare import AMBIGUOUS, LOOSE, difference, difference_of_factors
 
 # Called on the first argument, even where the module has a function of that name.
