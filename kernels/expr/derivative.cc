@@ -246,7 +246,8 @@ void Reverse::push_transcendental(int i, const Node& node, E g) {
       give(node.a, div(g, 1.0 - square(a)));
       break;
     case Prim::kAtan2: {
-      E scale = reciprocal(square(a) + square(b));
+      E sum = square(a) + square(b);
+      E scale = zero_where(equal(sum, 0.0), reciprocal(sum));
       if (depends(node.a)) give(node.a, mul(g, mul(b, scale)));
       if (depends(node.b)) give(node.b, mul(g, mul(-a, scale)));
       break;
@@ -305,19 +306,13 @@ void Reverse::push_pow(int i, const Node& node, E g) {
   }
 }
 
-// A tie shares the gradient of minimum and maximum; fmin and fmax give it to the first argument.
+// A tie shares the gradient.
 void Reverse::push_extremum(const Node& node, E g) {
   E a = copies_[node.a], b = copies_[node.b];
-  if (node.prim == Prim::kMinimum || node.prim == Prim::kMaximum) {
-    bool maximum = node.prim == Prim::kMaximum;
-    E shared = select(equal(a, b), g / 2.0, g);
-    if (depends(node.a)) give(node.a, zero_where(maximum ? a < b : a > b, shared));
-    if (depends(node.b)) give(node.b, zero_where(maximum ? a > b : a < b, shared));
-    return;
-  }
-  E first = logical_or(node.prim == Prim::kFmax ? a >= b : a <= b, is_nan(b));
-  if (depends(node.a)) give(node.a, select(first, g, constant(0)));
-  if (depends(node.b)) give(node.b, zero_where(first, g));
+  bool maximum = node.prim == Prim::kMaximum || node.prim == Prim::kFmax;
+  E shared = select(equal(a, b), g / 2.0, g);
+  if (depends(node.a)) give(node.a, zero_where(maximum ? a < b : a > b, shared));
+  if (depends(node.b)) give(node.b, zero_where(maximum ? a > b : a < b, shared));
 }
 
 }  // namespace

@@ -56,7 +56,8 @@ enum class Prim : uint8_t {
   kToBool,  // T -> bool: not equal to zero
   kFromBool,  // bool -> T
   // only in Programs:
-  kCast,   // from `from` to the instruction's type, C's conversion, saturating for float -> int
+  kCast,   // from `from` to the instruction's type. Float -> int truncates by way of int32 (int64
+           // for int64): what that cannot hold, and NaN, gives its least value; narrower ones wrap.
   kRoundTo16,  // float32 register rounded through float16 or bfloat16 (`from` says which)
 };
 

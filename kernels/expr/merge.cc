@@ -25,10 +25,21 @@ class Merger {
 
   Register fresh() { return static_cast<Register>(next_++); }
 
+  // A register loaded from, or rounded to, that dtype holds only its values.
+  bool holds(Register reg, DType dtype) const {
+    for (const LoadSlot& slot : out_.loads) {
+      if (slot.reg == reg) return slot.stored == dtype;
+    }
+    for (const Instruction& i : out_.code) {
+      if (i.dst == reg) return i.prim == Prim::kRoundTo16 && i.from == dtype;
+    }
+    return false;
+  }
+
   Register rounded(Value& value) {
     if (value.rounded < 0) {
       value.rounded = value.reg;
-      if (register_type(value.stored) != value.stored) {
+      if (register_type(value.stored) != value.stored && !holds(value.reg, value.stored)) {
         Instruction round;
         round.prim = Prim::kRoundTo16;
         round.type = DType::kFloat32;

@@ -11,23 +11,17 @@ namespace {
 template <class T>
 constexpr bool kFloating = T(0.5) != T(0);
 
-// C's conversion; what does not fit saturates and NaN gives 0.
+// C's conversion, with the values x86 gives where C leaves it undefined.
 template <class From, class To>
 struct Cast {
   To operator()(From v) const {
-    if constexpr (kFloating<From> && !kFloating<To>) {
-      constexpr bool is_signed = To(-1) < To(0);
-      constexpr int bits = 8 * sizeof(To) - is_signed;
-      constexpr uint64_t top = bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1;
-      constexpr To most = static_cast<To>(top);
-      constexpr To least = is_signed ? static_cast<To>(-static_cast<int64_t>(top) - 1) : To(0);
-      // 2^bits is exact in both floating types, most itself need not be.
-      constexpr From beyond = static_cast<From>(top / 2 + 1) * From(2);
-      if (v >= beyond) return most;
-      if (v <= static_cast<From>(least)) return least;
-      return v != v ? To(0) : static_cast<To>(v);
-    } else {
+    if constexpr (!kFloating<From> || kFloating<To>) {
       return static_cast<To>(v);
+    } else if constexpr (sizeof(To) == 8) {
+      return v >= From(-0x1p63) && v < From(0x1p63) ? static_cast<To>(v) : INT64_MIN;
+    } else {
+      bool fits = v > From(-0x1p31 - (sizeof(From) == 8)) && v < From(0x1p31);
+      return static_cast<To>(fits ? static_cast<int32_t>(v) : INT32_MIN);
     }
   }
 };
