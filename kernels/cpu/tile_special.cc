@@ -51,7 +51,7 @@ double zeta(double s, double q) {
 
 }  // namespace
 
-// Giles' approximation, then two Newton steps against erf or, near the ends, erfc.
+// Giles' approximation, then Newton's steps against erf or, near the ends, the logarithm of erfc.
 double erfinv(double x) {
   double size = std::fabs(x);
   if (!(size <= 1)) return kNan;
@@ -65,18 +65,16 @@ double erfinv(double x) {
                      -0.00417768164, 0.246640727, 1.50140941}) {
       y = c + y * w;
     }
+    y *= size;
   } else {
-    w = std::sqrt(w) - 3;
-    y = -0.000200214257;
-    for (double c : {0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773, -0.0076224613,
-                     0.00943887047, 1.00167406, 2.83297682}) {
-      y = c + y * w;
-    }
+    y = std::sqrt(w - 0.5 * std::log(kPi * w));
   }
-  y *= size;
-  for (int i = 0; i < 2; ++i) {
-    double error = size > 0.5 ? (1 - size) - std::erfc(y) : std::erf(y) - size;
-    y -= error / (2 / std::sqrt(kPi) * std::exp(-y * y));
+  bool tail = size > 0.5;
+  double target = tail ? std::log(1 - size) : size;
+  for (int i = 0; i < 4; ++i) {
+    double slope = 2 / std::sqrt(kPi) * std::exp(-y * y);
+    double rest = tail ? std::erfc(y) : 0;
+    y += tail ? (std::log(rest) - target) * rest / slope : (target - std::erf(y)) / slope;
   }
   return std::copysign(y, x);
 }
