@@ -8,6 +8,7 @@
 #include "kernels/cpu/pointwise_geometry.h"
 #include "kernels/cpu/pointwise_plan.h"
 #include "kernels/cpu/pointwise_scalar.h"
+#include "kernels/cpu/pointwise_transpose.h"
 #include "kernels/cpu/registry.h"
 #include "kernels/cpu/scratch.h"
 #include "kernels/error.h"
@@ -20,7 +21,7 @@ using Layout = TileOperand::Layout;
 constexpr int kSmall = 8;            // operands and steps without heap memory
 constexpr double kSerialNs = 20000;  // less work than this is not worth a second core
 constexpr double kRangeNs = 10000;   // work of one range
-constexpr int64_t kStreamBytes = int64_t{8} << 20;  // outputs that no cache will keep
+constexpr int64_t kStreamBytes = int64_t{32} << 20;  // outputs that no cache will keep
 constexpr int64_t kStackBytes = 32 << 10;
 
 struct Launch {
@@ -308,10 +309,15 @@ absl::Status pointwise(const KernelCall& call, Context& context) {
   if (plan->divisors != nullptr) {
     GW_RETURN_IF_ERROR(check_divisors(call, *plan->divisors, context));
   }
-  if (plan->plain_copy && launch.operands[0].layout == Layout::kDense &&
-      launch.operands[1].layout == Layout::kDense) {
-    copy_dense(launch, context);
-    return absl::OkStatus();
+  if (plan->plain_copy) {
+    const TileOperand &from = launch.operands[0], &to = launch.operands[1];
+    if (from.layout == Layout::kDense && to.layout == Layout::kDense) {
+      copy_dense(launch, context);
+      return absl::OkStatus();
+    }
+    if (from.data != to.data && transpose_copy(launch.space, from, to, context.pool)) {
+      return absl::OkStatus();
+    }
   }
   launch.stream = worth_streaming(launch);
   if (plan->powers.empty()) return run_launch(launch, context);

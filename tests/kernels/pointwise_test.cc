@@ -158,6 +158,33 @@ TEST(Pointwise, CopiesAndCasts) {
   }
 }
 
+TEST(Pointwise, TransposingCopies) {
+  std::mt19937_64 rng(6);
+  struct Case {
+    std::vector<int64_t> sizes;
+    std::vector<int> from, to;  // dimensions from the outermost in memory to the innermost
+  };
+  const Case cases[] = {{{64, 64}, {1, 0}, {0, 1}},
+                        {{100, 37}, {1, 0}, {0, 1}},
+                        {{8, 300}, {0, 1}, {1, 0}},
+                        {{3, 70, 40}, {0, 2, 1}, {0, 1, 2}},
+                        {{3, 70, 40}, {2, 0, 1}, {0, 1, 2}},
+                        {{20, 9, 33}, {2, 1, 0}, {0, 1, 2}},
+                        {{2, 16, 9, 9}, {0, 2, 3, 1}, {0, 1, 2, 3}},
+                        {{2, 16, 9, 9}, {0, 1, 2, 3}, {0, 2, 3, 1}}};
+  for (const Case& c : cases) {
+    for (DType t : kAllDTypes) {
+      expr::OperandType operand[] = {tensor_of(t)};
+      const Program* program = expr::instantiate(identity_graph(), t, operand, t);
+      TestTensor in(t, c.sizes, strides_of(c.sizes, c.from));
+      TestTensor out(t, c.sizes, strides_of(c.sizes, c.to));
+      in.randomize(rng);
+      ASSERT_TRUE(launch(program, {in.view()}, {out.view()}, {}, 2).ok());
+      for (int64_t i = 0; i < in.numel(); ++i) ASSERT_EQ(out.number(i), in.number(i)) << i;
+    }
+  }
+}
+
 // As torch on x86: by way of int32 or int64, whose least value stands for what does not fit.
 TEST(Pointwise, FloatToInteger) {
   const double inf = std::numeric_limits<double>::infinity();

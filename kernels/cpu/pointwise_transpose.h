@@ -1,0 +1,14 @@
+// Copies whose source and destination run along different dimensions.
+#pragma once
+
+#include "kernels/cpu/pointwise_geometry.h"
+#include "kernels/cpu/thread_pool.h"
+
+namespace gradwire::cpu {
+
+// Copies every element, block by block, when the destination is dense along the innermost
+// dimension and the source along another; false, with nothing done, for any other pattern.
+bool transpose_copy(const IndexSpace& space, const TileOperand& from, const TileOperand& to,
+                    ThreadPool& pool);
+
+}  // namespace gradwire::cpu
