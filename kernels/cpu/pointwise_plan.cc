@@ -4,7 +4,6 @@
 #include <array>
 #include <memory>
 #include <mutex>
-#include <optional>
 
 #include "absl/container/flat_hash_map.h"
 #include "kernels/expr/prim.h"
@@ -35,6 +34,21 @@ double cost_of(Prim prim, DType type) {
   return 0.07 * width;
 }
 
+int pair_prim(Prim prim) {
+  switch (prim) {
+    case Prim::kAdd:
+      return 0;
+    case Prim::kSub:
+      return 1;
+    case Prim::kMul:
+      return 2;
+    case Prim::kDiv:
+      return 3;
+    default:
+      return -1;
+  }
+}
+
 class Compiler {
  public:
   Compiler(const Program& program, const TileOps& ops) : p_(program), ops_(ops) {}
@@ -53,6 +67,8 @@ class Compiler {
       if (!emit_instruction(i)) return nullptr;
     }
     emit_stores();
+    join_pairs();
+    find_lifetimes();
     mark_direct_stores();
     assign_slots();
     plan_->slot_bytes = kTile * widest_;
@@ -66,6 +82,7 @@ class Compiler {
     int buffer = -1;  // fixed when >= 0
     int load = -1;    // a 16-bit load not widened yet
     bool uniform = false;
+    int uses = 0;
     int def = -1;  // the draft that defines it
     int last_use = -1;
   };
@@ -74,6 +91,9 @@ class Compiler {
     TileFn fn;
     int dst;
     std::array<int, 3> args{-1, -1, -1};
+    int pairs_as = -1;  // its place among the primitives of pairs
+    DType type = DType::kNone;
+    int scalar_power = -1;  // the call scalar that is its exponent
   };
   static int fixed(int buffer) { return -2 - buffer; }
 
@@ -117,18 +137,56 @@ class Compiler {
   int new_slot() { return plan_->loads + plan_->stores + plan_->slots++; }
   void note_size(int size) { widest_ = std::max(widest_, size); }
 
-  int draft(TileFn fn, int dst, std::array<int, 3> args) {
-    int index = static_cast<int>(drafts_.size());
+  Draft& draft(TileFn fn, int dst, std::array<int, 3> args) {
     drafts_.push_back({fn, dst, args});
-    if (dst >= 0) values_[dst].def = index;
     for (int arg : args) {
-      if (arg >= 0) values_[arg].last_use = index;
-      bool from_load =
-          (arg >= 0 && is_raw_load(values_[arg].buffer)) || (arg <= -2 && is_raw_load(-2 - arg));
-      if (from_load) last_load_use_ = index;
+      if (arg >= 0) ++values_[arg].uses;
     }
-    return index;
+    return drafts_.back();
   }
+
+  // Joins a step to the one that alone uses its result.
+  void join_pairs() {
+    std::vector<int> def(values_.size(), -1);
+    std::vector<bool> joined(drafts_.size(), false);
+    for (size_t j = 0; j < drafts_.size(); ++j) {
+      Draft& second = drafts_[j];
+      for (int k = 0; k < 2 && second.pairs_as >= 0; ++k) {
+        int value = second.args[k];
+        if (value < 0 || def[value] < 0 || values_[value].uses != 1) continue;
+        Draft& first = drafts_[def[value]];
+        if (first.pairs_as < 0 || first.type != second.type) continue;
+        second.fn = ops_.pair[static_cast<int>(first.type)][first.pairs_as][second.pairs_as][k];
+        second.args = {first.args[0], first.args[1], second.args[1 - k]};
+        second.pairs_as = -1;
+        joined[def[value]] = true;
+      }
+      if (second.dst >= 0) def[second.dst] = static_cast<int>(j);
+    }
+    std::vector<Draft> kept;
+    int stores_begin = 0;
+    for (size_t j = 0; j < drafts_.size(); ++j) {
+      if (joined[j]) continue;
+      kept.push_back(drafts_[j]);
+      stores_begin += static_cast<int>(j) < stores_begin_;
+    }
+    stores_begin_ = stores_begin;
+    drafts_ = std::move(kept);
+  }
+
+  void find_lifetimes() {
+    for (size_t d = 0; d < drafts_.size(); ++d) {
+      int index = static_cast<int>(d);
+      if (drafts_[d].dst >= 0) values_[drafts_[d].dst].def = index;
+      for (int arg : drafts_[d].args) {
+        if (arg >= 0) values_[arg].last_use = index;
+        bool from_load =
+            (arg >= 0 && is_raw_load(values_[arg].buffer)) || (arg <= -2 && is_raw_load(-2 - arg));
+        if (from_load) last_load_use_ = index;
+      }
+    }
+  }
+
   bool is_raw_load(int buffer) const { return buffer >= 0 && buffer < plan_->loads; }
 
   void widen_if_needed(int reg) {
@@ -158,7 +216,7 @@ class Compiler {
       uniform &= values_[args[k]].uniform;
     }
     for (int k = count; k < 3; ++k) args[k] = -1;
-    std::optional<int> scalar_power;
+    int scalar_power = -1;
     if (i.prim == Prim::kPow && is_floating(i.type)) {
       if (auto it = constant_of_.find(i.b); it != constant_of_.end()) {
         if (TileFn special = power_function(ops_, i.type, it->second)) fn = special;
@@ -174,16 +232,20 @@ class Compiler {
       Step step{fn, buffer16(i.dst), 0, 0, 0};
       uint16_t* to[] = {&step.a, &step.b, &step.c};
       for (int k = 0; k < count; ++k) *to[k] = buffer16(args[k]);
+      if (scalar_power >= 0) add_power(true, plan_->prologue.size(), scalar_power, i.type);
       plan_->prologue.push_back(step);
-    } else {
-      draft(fn, i.dst, args);
-      plan_->cost += cost_of(i.prim, i.type);
+      return true;
     }
-    if (scalar_power) {
-      size_t index = uniform ? plan_->prologue.size() - 1 : drafts_.size() - 1;
-      plan_->powers.push_back({uniform, static_cast<uint16_t>(index), *scalar_power, i.type});
-    }
+    Draft& d = draft(fn, i.dst, args);
+    d.type = i.type;
+    d.scalar_power = scalar_power;
+    if (is_floating(i.type)) d.pairs_as = pair_prim(i.prim);
+    plan_->cost += cost_of(i.prim, i.type);
     return true;
+  }
+
+  void add_power(bool in_prologue, size_t step, int scalar, DType type) {
+    plan_->powers.push_back({in_prologue, static_cast<uint16_t>(step), scalar, type});
   }
 
   // The load that a store writes back unchanged, or -1.
@@ -275,6 +337,9 @@ class Compiler {
         step.dst = static_cast<uint16_t>(v.buffer);
       }
       free.insert(free.end(), freed_later.begin(), freed_later.end());
+      if (draft.scalar_power >= 0) {
+        add_power(false, plan_->steps.size(), draft.scalar_power, draft.type);
+      }
       plan_->steps.push_back(step);
     }
   }

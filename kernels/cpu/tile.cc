@@ -15,6 +15,7 @@ TileOps make_avx2() {
   avx2::fill_convert(ops);
   avx2::fill_math(ops);
   avx2::fill_special(ops);
+  avx2::fill_pairs(ops);
   return ops;
 }
 
@@ -26,6 +27,7 @@ TileOps make_avx512() {
   avx512::fill_convert(ops);
   avx512::fill_math(ops);
   avx512::fill_special(ops);
+  avx512::fill_pairs(ops);
   return ops;
 }
 

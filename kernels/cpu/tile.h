@@ -18,6 +18,9 @@ inline constexpr int kTileBlock = 32;
 // An element's result depends on its arguments alone, never on its place in the tile.
 using TileFn = void (*)(void* dst, const void* a, const void* b, const void* c, int64_t n);
 
+// The primitives that pairs are made of, in this order: add, sub, mul, div.
+inline constexpr int kPairPrims = 4;
+
 // Null entries are combinations that no Program may contain. Types are register types.
 struct TileOps {
   TileFn code[expr::kPrimCount][kDTypeCount];  // by primitive and argument type
@@ -26,7 +29,9 @@ struct TileOps {
   TileFn widen[kDTypeCount];                   // float16 / bfloat16 -> float32
   TileFn narrow[kDTypeCount];                  // float32 -> float16 / bfloat16
   TileFn cube[kDTypeCount];                    // a * a * a
-  TileFn copy[9];                              // by element size
+  // pair[type][p][q]: first q(p(a, b), c), second q(c, p(a, b)).
+  TileFn pair[kDTypeCount][kPairPrims][kPairPrims][2];
+  TileFn copy[9];    // by element size
   TileFn stream[9];  // the same past the caches; dst aligned to 64, followed by stream_fence
   void (*stream_fence)();
 };

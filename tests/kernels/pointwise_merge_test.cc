@@ -172,6 +172,54 @@ TEST(PointwiseMerge, BitwiseLikeItsMembers) {
   }
 }
 
+// Pairs that the interpreter joins in one loop, NaNs' bits included.
+TEST(PointwiseMerge, PairsOfArithmetic) {
+  constexpr Prim kArithmetic[] = {Prim::kAdd, Prim::kSub, Prim::kMul, Prim::kDiv};
+  for (cpu::Isa isa : isas()) {
+    IsaGuard guard(isa);
+    std::mt19937_64 rng(12);
+    for (DType t : {DType::kFloat32, DType::kFloat64}) {
+      TestTensor a(t, {500}), b(t, {500}), c(t, {500}), inner(t, {500}), one(t, {500}),
+          two(t, {500});
+      for (TestTensor* x : {&a, &b, &c}) {
+        x->randomize(rng);
+        for (int i = 0; i < 500; ++i) {
+          if (rng() % 3 != 0) continue;
+          if (t == DType::kFloat32) {
+            x->raw<uint32_t>(i) = 0x7fc00000u | static_cast<uint32_t>(rng() & 0x803fffffu);
+          } else {
+            x->raw<uint64_t>(i) = 0x7ff8000000000000u | (rng() & 0x8007ffffffffffffu);
+          }
+        }
+      }
+      for (Prim first : kArithmetic) {
+        for (Prim second : kArithmetic) {
+          for (bool left : {true, false}) {
+            auto graph_of = [](Prim prim) {
+              Builder builder;
+              E x = builder.operand(0), y = builder.operand(1);
+              return builder.finish(builder.apply(prim, x, y));
+            };
+            expr::OperandType types[] = {tensor_of(t), tensor_of(t)};
+            const Program* p = expr::instantiate(graph_of(first), t, types, t);
+            const Program* q = expr::instantiate(graph_of(second), t, types, t);
+            auto inputs = left ? std::vector<int>{-1, 2} : std::vector<int>{2, -1};
+            expr::Member members[] = {{p, {0, 1}, -1}, {q, inputs, 0}};
+            ASSERT_TRUE(launch(p, {a.view(), b.view()}, {inner.view()}).ok());
+            auto outer = left ? std::vector<TensorView>{inner.view(), c.view()}
+                              : std::vector<TensorView>{c.view(), inner.view()};
+            ASSERT_TRUE(launch(q, outer, {one.view()}).ok());
+            ASSERT_TRUE(
+                launch(expr::merge(members), {a.view(), b.view(), c.view()}, {two.view()}).ok());
+            ASSERT_TRUE(std::equal(one.words().begin(), one.words().end(), two.words().begin()))
+                << to_string(*expr::merge(members));
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(PointwiseMerge, ProgramsAreInterned) {
   Builder b;
   Graph graph = b.finish(b.operand(0) * 2.0);

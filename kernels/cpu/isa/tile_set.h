@@ -13,6 +13,7 @@ namespace gradwire::cpu {
   void fill_convert(TileOps& ops); \
   void fill_math(TileOps& ops);    \
   void fill_special(TileOps& ops); \
+  void fill_pairs(TileOps& ops);   \
   }
 GW_TILE_SETS(avx2)
 GW_TILE_SETS(avx512)
