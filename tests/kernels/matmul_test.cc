@@ -6,9 +6,9 @@ namespace {
 struct Sizes3 {
   int64_t b, m, k, n;
 };
-const std::vector<Sizes3> kShapes = {{1, 1, 1, 1},   {3, 5, 7, 4},   {2, 1, 19, 33}, {2, 17, 5, 1},
+const std::vector<Sizes3> kShapes = {{1, 1, 1, 1},    {3, 5, 7, 4},   {2, 1, 19, 33}, {2, 17, 5, 1},
                                      {4, 16, 16, 16}, {1, 70, 33, 9}, {2, 3, 0, 4},   {0, 3, 2, 4},
-                                     {2, 0, 3, 4},   {40, 2, 3, 2}};
+                                     {2, 0, 3, 4},    {40, 2, 3, 2}};
 
 std::vector<double> product(const Array& a, const Array& b, const Sizes3& s) {
   std::vector<double> out;
@@ -58,7 +58,8 @@ TEST(Matmul, BigBlocks) {
 TEST(Matmul, IntegersWrap) {
   for (DType dtype : {DType::kInt64, DType::kInt32, DType::kInt16, DType::kInt8, DType::kUInt8}) {
     for (Layout layout : kInputLayouts) {
-      Array a(dtype, {2, 5, 6}, layout), b(dtype, {2, 6, 7}, Layout::kReversed), c(dtype, {2, 5, 7});
+      Array a(dtype, {2, 5, 6}, layout), b(dtype, {2, 6, 7}, Layout::kReversed),
+          c(dtype, {2, 5, 7});
       a.random_integers(1, 0, 7);
       b.random_integers(2, 0, 2);
       ASSERT_TRUE(run("bmm", {&a, &b}, {&c}).ok());

@@ -30,7 +30,8 @@ std::vector<double> reference(const Array& x, const Sizes& sizes, int dim, bool 
   return y;
 }
 
-const std::vector<Sizes> kShapes = {{4, 7, 5}, {2, 33}, {1, 1}, {3, 0, 2}, {40, 3}, {5}, {2, 3, 4, 5}};
+const std::vector<Sizes> kShapes = {{4, 7, 5}, {2, 33}, {1, 1},      {3, 0, 2},
+                                    {40, 3},   {5},     {2, 3, 4, 5}};
 
 TEST(Softmax, ForwardAndBackward) {
   for (const Sizes& sizes : kShapes) {
@@ -38,7 +39,8 @@ TEST(Softmax, ForwardAndBackward) {
       for_all([&](DType dtype, Layout in, Layout out) {
         for (bool log : {false, true}) {
           std::string name = log ? "log_softmax" : "softmax";
-          Array x(dtype, sizes, in), y(dtype, sizes, out), dx(dtype, sizes, out), g(dtype, sizes, in);
+          Array x(dtype, sizes, in), y(dtype, sizes, out), dx(dtype, sizes, out),
+              g(dtype, sizes, in);
           x.random(1, -4, 4);
           g.random(2);
           AttributeList attributes = {dim};
@@ -54,8 +56,8 @@ TEST(Softmax, ForwardAndBackward) {
             }
             for (int64_t i = 0; i < n; ++i) {
               int64_t at = base + i * step;
-              expected[at] = log ? g.get(at) - std::exp(y.get(at)) * sum
-                                 : y.get(at) * (g.get(at) - sum);
+              expected[at] =
+                  log ? g.get(at) - std::exp(y.get(at)) * sum : y.get(at) * (g.get(at) - sum);
             }
           });
           expect_near(dx, expected, tolerance(dtype), name + " gradient");
