@@ -22,6 +22,7 @@ constexpr int kSmall = 8;            // operands and steps without heap memory
 constexpr double kSerialNs = 20000;  // less work than this is not worth a second core
 constexpr double kRangeNs = 10000;   // work of one range
 constexpr int64_t kStreamBytes = int64_t{32} << 20;  // outputs that no cache will keep
+constexpr int64_t kMostPeriod = 1024;                // elements kept of a repeating operand
 constexpr int64_t kStackBytes = 32 << 10;
 
 struct Launch {
@@ -30,6 +31,7 @@ struct Launch {
   const Step* steps;
   IndexSpace space;
   absl::InlinedVector<TileOperand, kSmall> operands;  // loads, then stores
+  absl::InlinedVector<int64_t, kSmall> periods;       // of loads; 0 for what does not repeat
   absl::InlinedVector<uint64_t, kSmall> uniforms;     // bits, in the plan's order
   bool stream = false;
   std::atomic<bool>* found = nullptr;  // divisors' run: set when the stored bool is true somewhere
@@ -52,13 +54,15 @@ class Buffers {
     }
     for (int i = 0; i < plan.loads + plan.stores; ++i) {
       tile_memory_[i] = memory;
-      memory += kTile * launch.operands[i].size;
+      memory += elements_of(launch, i) * launch.operands[i].size;
     }
   }
 
   static int64_t bytes(const Launch& launch) {
     int64_t total = int64_t{launch.plan->slots} * launch.plan->slot_bytes;
-    for (const TileOperand& o : launch.operands) total += kTile * o.size;
+    for (size_t i = 0; i < launch.operands.size(); ++i) {
+      total += elements_of(launch, static_cast<int>(i)) * launch.operands[i].size;
+    }
     return total;
   }
 
@@ -78,6 +82,11 @@ class Buffers {
     }
     for (int i = 0; i < plan.loads; ++i) {
       const TileOperand& o = launch_.operands[i];
+      if (launch_.periods[i] > 0) {
+        Cursor origin;
+        origin.seek(launch_.space, 0);
+        gather(launch_.space, o, origin, elements_of(launch_, i), tile_memory_[i]);
+      }
       if (o.layout != Layout::kFixed) continue;
       splat(tile_memory_[i], o.data, o.size, n);
       pointers_[i] = tile_memory_[i];
@@ -90,6 +99,10 @@ class Buffers {
     for (int i = 0; i < launch_.plan->loads; ++i) {
       const TileOperand& o = launch_.operands[i];
       if (o.layout == Layout::kFixed) continue;
+      if (int64_t period = launch_.periods[i]; period > 0) {
+        pointers_[i] = tile_memory_[i] + index % period * o.size;
+        continue;
+      }
       char* run = o.layout == Layout::kDense ? o.data + index * o.size
                                              : run_at(launch_.space, o, cursor, n);
       if (run != nullptr && whole) {
@@ -138,6 +151,12 @@ class Buffers {
   }
 
  private:
+  // A repeating operand is kept with the start of its next round, so that a tile is one piece.
+  static int64_t elements_of(const Launch& launch, int i) {
+    bool repeats = i < launch.plan->loads && launch.periods[i] > 0;
+    return repeats ? (launch.periods[i] + kTile + 63) / 64 * 64 : kTile;
+  }
+
   const Launch& launch_;
   absl::InlinedVector<char*, 2 * kSmall> pointers_;
   absl::InlinedVector<char*, kSmall> tile_memory_;  // of loads, then stores
@@ -234,6 +253,12 @@ absl::Status prepare(const KernelCall& call, const Plan& plan, bool divisors, La
   make_space(views.data(), static_cast<int>(views.size()), launch.space, ordered.data());
   for (int i = 0; i < plan.loads; ++i) launch.operands[i] = ordered[plan.stores + i];
   for (int i = 0; i < plan.stores; ++i) launch.operands[plan.loads + i] = ordered[i];
+  launch.periods.resize(plan.loads);
+  for (int i = 0; i < plan.loads; ++i) {
+    const TileOperand& o = launch.operands[i];
+    bool may_repeat = o.layout == Layout::kStrided && launch.space.numel >= 4 * kMostPeriod;
+    launch.periods[i] = may_repeat ? period_of(launch.space, o, kMostPeriod) : 0;
+  }
   launch.uniforms.resize(plan.uniforms.size());
   for (size_t i = 0; i < plan.uniforms.size(); ++i) {
     const Plan::Uniform& u = plan.uniforms[i];

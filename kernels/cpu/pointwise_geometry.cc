@@ -142,12 +142,15 @@ void make_space(const TensorView* const* views, int count, IndexSpace& space,
     }
   }
   for (int v = 0; v < count; ++v) {
-    bool fixed = true;
-    for (int i = 0; i < space.rank; ++i) {
-      operands[v].strides[i] = views[v]->strides[last[i]];
-      fixed &= operands[v].strides[i] == 0;
+    bool fixed = true, dense = true;
+    int64_t adjacent = 1;
+    for (int i = space.rank - 1; i >= 0; --i) {
+      int64_t stride = views[v]->strides[last[i]];
+      operands[v].strides[i] = stride;
+      fixed &= stride == 0;
+      dense &= stride == adjacent;
+      adjacent *= space.sizes[i];
     }
-    bool dense = space.rank == 1 && operands[v].strides[0] == 1;
     operands[v].layout = fixed ? Layout::kFixed : dense ? Layout::kDense : Layout::kStrided;
   }
 }
@@ -193,6 +196,18 @@ void gather(const IndexSpace& space, const TileOperand& operand, const Cursor& c
 void scatter(const IndexSpace& space, const TileOperand& operand, const Cursor& cursor,
              int64_t count, const void* buffer) {
   walk_by_size<false>(space, operand, cursor, count, buffer);
+}
+
+int64_t period_of(const IndexSpace& space, const TileOperand& operand, int64_t most) {
+  int d = 0;
+  while (d < space.rank && operand.strides[d] == 0) ++d;
+  if (d == 0) return 0;
+  int64_t period = 1;
+  for (; d < space.rank; ++d) {
+    period *= space.sizes[d];
+    if (period > most) return 0;
+  }
+  return period;
 }
 
 void splat(void* buffer, const void* element, int size, int64_t count) {

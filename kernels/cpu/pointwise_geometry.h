@@ -45,11 +45,16 @@ struct Cursor {
 char* run_at(const IndexSpace& space, const TileOperand& operand, const Cursor& cursor,
              int64_t count);
 
-// Copies `count` elements from `cursor` on into the buffer, or back.
+// Copies `count` elements from `cursor` on into the buffer, or back. A gather may run past the end
+// of the space when the operand has a period.
 void gather(const IndexSpace& space, const TileOperand& operand, const Cursor& cursor,
             int64_t count, void* buffer);
 void scatter(const IndexSpace& space, const TileOperand& operand, const Cursor& cursor,
              int64_t count, const void* buffer);
+
+// The number of elements after which a strided operand repeats, when outer dimensions only repeat
+// it and that number is at most `most`; else 0.
+int64_t period_of(const IndexSpace& space, const TileOperand& operand, int64_t most);
 
 // Writes the element at `element` of the given size `count` times.
 void splat(void* buffer, const void* element, int size, int64_t count);

@@ -288,7 +288,7 @@ class Compiler {
       draft(fn, fixed(plan_->loads + s), {source[s], -1, -1});
     }
     plan_->plain_copy = drafts_.size() == 1 && count == 1 && source[0] < -1;
-    plan_->cost += 0.06 * plan_->bytes;
+    plan_->cost += 0.025 * plan_->bytes;
   }
 
   // A value whose only store is a copy is computed in the output itself, when nothing reads a load

@@ -158,6 +158,62 @@ TEST(Pointwise, CopiesAndCasts) {
   }
 }
 
+// Rows and blocks that outer dimensions repeat, longer than a tile and shorter.
+TEST(Pointwise, RepeatingOperands) {
+  std::mt19937_64 rng(7);
+  struct Case {
+    std::vector<int64_t> sizes, strides;
+  };
+  const Case cases[] = {{{3000, 3}, {0, 1}},
+                        {{100, 257}, {0, 1}},
+                        {{20, 1000}, {0, 1}},
+                        {{9, 1100}, {0, 1}},
+                        {{50, 7, 33}, {0, 1, 0}},
+                        {{50, 7, 33}, {0, 1, 7}},
+                        {{40, 16, 64}, {0, 64, 1}},
+                        {{5, 10, 11, 12}, {0, 0, 12, 1}},
+                        {{5, 10, 11, 12}, {0, 1, 0, 10}}};
+  for (const Case& c : cases) {
+    for (DType t : {DType::kFloat32, DType::kInt8, DType::kFloat16}) {
+      for (int threads : {1, 2}) {
+        TestTensor x(t, c.sizes, c.strides), y(t, c.sizes), out(t, c.sizes);
+        x.randomize(rng);
+        y.randomize(rng);
+        ASSERT_TRUE(launch(add_of(t), {x.view(), y.view()}, {out.view()}, {}, threads).ok());
+        for (int64_t i = 0; i < out.numel(); ++i) {
+          TestTensor want(t, {1});
+          want.set(0, x.number(i) + y.number(i));
+          ASSERT_EQ(out.number(i), want.number(0)) << i;
+        }
+      }
+    }
+  }
+}
+
+// More buffers than fit on a stack.
+TEST(Pointwise, LongPrograms) {
+  constexpr int kMembers = 48;
+  Builder b;
+  E x = b.operand(0), s = b.operand(1), t = b.operand(2);
+  expr::OperandType types[] = {tensor_of(DType::kFloat64), scalar_operand(), scalar_operand()};
+  const Program* step =
+      expr::instantiate(b.finish(expr::sin(x * s) + t), DType::kFloat64, types, DType::kFloat64);
+  std::vector<expr::Member> members;
+  std::vector<ScalarValue> scalars;
+  TestTensor start(DType::kFloat64, {1003}), one(DType::kFloat64, {1003}), all = one;
+  std::mt19937_64 rng(8);
+  start.randomize(rng);
+  one = start;
+  for (int m = 0; m < kMembers; ++m) {
+    members.push_back({step, {m == 0 ? 0 : -m}, m == kMembers - 1 ? 0 : -1});
+    std::vector<ScalarValue> own = {float_scalar(1 + 0.1 * m), float_scalar(0.01 * m)};
+    scalars.insert(scalars.end(), own.begin(), own.end());
+    ASSERT_TRUE(launch(step, {one.view()}, {one.view()}, own).ok());
+  }
+  ASSERT_TRUE(launch(expr::merge(members), {start.view()}, {all.view()}, scalars, 2).ok());
+  EXPECT_TRUE(std::equal(one.words().begin(), one.words().end(), all.words().begin()));
+}
+
 TEST(Pointwise, TransposingCopies) {
   std::mt19937_64 rng(6);
   struct Case {
