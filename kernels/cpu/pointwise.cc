@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <optional>
 
 #include "absl/container/inlined_vector.h"
 #include "kernels/cpu/pointwise_geometry.h"
@@ -21,8 +22,10 @@ using Layout = TileOperand::Layout;
 constexpr int kSmall = 8;            // operands and steps without heap memory
 constexpr double kSerialNs = 20000;  // less work than this is not worth a second core
 constexpr double kRangeNs = 10000;   // work of one range
-constexpr int64_t kStreamBytes = int64_t{32} << 20;  // outputs that no cache will keep
-constexpr int64_t kMostPeriod = 1024;                // elements kept of a repeating operand
+constexpr int64_t kStreamBytes = int64_t{32} << 20;    // outputs that no cache will keep
+constexpr int64_t kMostPeriod = 1024;                  // elements kept of a repeating operand
+constexpr int64_t kStraightFrom = 16 << 10;            // elements
+constexpr int64_t kMostStraight = int64_t{512} << 20;  // bytes
 constexpr int64_t kStackBytes = 32 << 10;
 
 struct Launch {
@@ -268,6 +271,37 @@ absl::Status prepare(const KernelCall& call, const Plan& plan, bool divisors, La
   return absl::OkStatus();
 }
 
+// Bytes for dense copies of the transposed inputs, which a tile at a time would miss the caches
+// for every element; 0 when there are none, or too much of them.
+int64_t straight_bytes(const Launch& launch) {
+  if (launch.space.rank < 2 || launch.space.numel < kStraightFrom) return 0;
+  int64_t bytes = 0;
+  for (int i = 0; i < launch.plan->loads; ++i) {
+    const TileOperand& o = launch.operands[i];
+    if (o.layout != Layout::kStrided || launch.periods[i] > 0) continue;
+    if (transposed(launch.space, o)) bytes += (launch.space.numel * o.size + 63) / 64 * 64;
+  }
+  return bytes <= kMostStraight ? bytes : 0;
+}
+
+void straighten(Launch& launch, char* memory, ThreadPool& pool) {
+  for (int i = 0; i < launch.plan->loads; ++i) {
+    TileOperand& o = launch.operands[i];
+    if (o.layout != Layout::kStrided || launch.periods[i] > 0) continue;
+    TileOperand dense = o;
+    dense.data = memory;
+    dense.layout = Layout::kDense;
+    int64_t stride = 1;
+    for (int d = launch.space.rank - 1; d >= 0; --d) {
+      dense.strides[d] = stride;
+      stride *= launch.space.sizes[d];
+    }
+    if (!transpose_copy(launch.space, o, dense, pool)) continue;
+    o = dense;
+    memory += (launch.space.numel * o.size + 63) / 64 * 64;
+  }
+}
+
 bool worth_streaming(const Launch& launch) {
   const Plan& plan = *launch.plan;
   int64_t bytes = 0;
@@ -343,6 +377,11 @@ absl::Status pointwise(const KernelCall& call, Context& context) {
     if (from.data != to.data && transpose_copy(launch.space, from, to, context.pool)) {
       return absl::OkStatus();
     }
+  }
+  std::optional<Scratch> straight;
+  if (int64_t bytes = straight_bytes(launch); bytes > 0) {
+    straight.emplace(bytes);
+    if (straight->data() != nullptr) straighten(launch, straight->as<char>(), context.pool);
   }
   launch.stream = worth_streaming(launch);
   if (plan->powers.empty()) return run_launch(launch, context);

@@ -103,15 +103,26 @@ void copy(const IndexSpace& space, const TileOperand& from, const TileOperand& t
   });
 }
 
+// The dimension other than the innermost along which the operand is dense, or -1.
+int dense_dimension(const IndexSpace& space, const TileOperand& operand) {
+  int d = space.rank - 2;
+  while (d >= 0 && operand.strides[d] != 1) --d;
+  return d;
+}
+
 }  // namespace
+
+bool transposed(const IndexSpace& space, const TileOperand& operand) {
+  int inner = space.rank - 1;
+  if (inner < 1 || operand.strides[inner] <= 1 || space.sizes[inner] < 8) return false;
+  int along = dense_dimension(space, operand);
+  return along >= 0 && space.sizes[along] >= 8;
+}
 
 bool transpose_copy(const IndexSpace& space, const TileOperand& from, const TileOperand& to,
                     ThreadPool& pool) {
-  int inner = space.rank - 1;
-  if (inner < 1 || to.strides[inner] != 1 || from.strides[inner] <= 1) return false;
-  int along = inner - 1;
-  while (along >= 0 && from.strides[along] != 1) --along;
-  if (along < 0 || space.sizes[along] < 8 || space.sizes[inner] < 8) return false;
+  if (!transposed(space, from) || to.strides[space.rank - 1] != 1) return false;
+  int along = dense_dimension(space, from);
   switch (to.size) {
     case 1:
       copy<uint8_t>(space, from, to, along, pool);

@@ -158,6 +158,27 @@ TEST(Pointwise, CopiesAndCasts) {
   }
 }
 
+TEST(Pointwise, TransposedInputs) {
+  std::mt19937_64 rng(9);
+  const std::vector<int64_t> sizes = {2, 130, 150};
+  for (DType t : {DType::kFloat32, DType::kFloat64, DType::kInt8, DType::kBFloat16}) {
+    for (int threads : {1, 2}) {
+      for (auto strides : {strides_of(sizes, {0, 2, 1}), strides_of(sizes, {2, 1, 0}),
+                           std::vector<int64_t>{0, 1, 130}, std::vector<int64_t>{1, 0, 2}}) {
+        TestTensor x(t, sizes, strides), y(t, sizes, strides_of(sizes, {2, 0, 1})), out(t, sizes);
+        x.randomize(rng);
+        y.randomize(rng);
+        ASSERT_TRUE(launch(add_of(t), {x.view(), y.view()}, {out.view()}, {}, threads).ok());
+        for (int64_t i = 0; i < out.numel(); ++i) {
+          TestTensor want(t, {1});
+          want.set(0, x.number(i) + y.number(i));
+          ASSERT_EQ(out.number(i), want.number(0)) << i;
+        }
+      }
+    }
+  }
+}
+
 // Rows and blocks that outer dimensions repeat, longer than a tile and shorter.
 TEST(Pointwise, RepeatingOperands) {
   std::mt19937_64 rng(7);
