@@ -1,0 +1,48 @@
+#include "server/engine_session.h"
+
+#include "engine/autograd/node.h"
+#include "engine/ops/dispatch.h"
+#include "engine/ops/session_state.h"
+
+namespace gradwire::server {
+namespace {
+
+class EngineSlot final : public SlotEngine {
+ public:
+  EngineSlot(SessionState& state, uint32_t slot, ReplySink& sink, std::function<void()> wake)
+      : dispatcher_(state, slot, sink, std::move(wake)) {}
+  bool apply(const Command& command) override {
+    return dispatcher_.apply(command) == Progress::kDone;
+  }
+  bool resume() override { return dispatcher_.resume() == Progress::kDone; }
+  uint64_t cancel() override { return dispatcher_.cancel(); }
+  std::vector<ErrorRef> take_unread() override { return dispatcher_.take_unread(); }
+
+ private:
+  Dispatcher dispatcher_;
+};
+
+class EngineSession final : public SessionEngine {
+ public:
+  EngineSession(Worker& worker, uint64_t memory_limit) : state_(worker, memory_limit) {}
+  std::unique_ptr<SlotEngine> make_slot(uint32_t slot, ReplySink& sink,
+                                        std::function<void()> wake) override {
+    return std::make_unique<EngineSlot>(state_, slot, sink, std::move(wake));
+  }
+  void stop() override { state_.worker.executor().remove(state_.queue); }
+  Uploads& uploads() override { return state_.uploads; }
+  std::shared_ptr<Account> account() override { return state_.account; }
+  const std::string& device() const override { return state_.worker.device(); }
+
+ private:
+  SessionState state_;
+};
+
+}  // namespace
+
+SessionEngineFactory engine_sessions(Worker& worker, uint64_t memory_limit) {
+  const uint64_t limit = memory_limit == 0 ? UINT64_MAX / 2 : memory_limit;
+  return [&worker, limit] { return std::make_unique<EngineSession>(worker, limit); };
+}
+
+}  // namespace gradwire::server
