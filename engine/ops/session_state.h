@@ -33,7 +33,16 @@ class SessionState {
   // Handles. A released or unknown id finds nothing.
   absl::flat_hash_map<uint64_t, Tensor> tensors;
   absl::flat_hash_map<uint64_t, std::unique_ptr<Optimizer>> optimizers;
-  // Poison of ids whose op failed before it had a shape lives in the Tensor itself.
+
+  // Commands applied by each slot, and slots that wait for another to reach a number.
+  absl::flat_hash_map<uint32_t, uint64_t> applied;
+  struct Waiter {
+    uint32_t slot;
+    uint64_t number;
+    std::function<void()> wake;
+  };
+  std::vector<Waiter> waiters;
+  void set_applied(uint32_t slot, uint64_t number);
 };
 
 }  // namespace gradwire

@@ -1,0 +1,14 @@
+#include "engine/core/tensor.h"
+
+#include "engine/autograd/node.h"
+
+namespace gradwire {
+
+AutogradMeta::~AutogradMeta() = default;
+TensorImpl::~TensorImpl() = default;
+
+std::string TensorImpl::text() const {
+  return absl::StrCat(std::string(dtype_name(dtype)), shape_text(sizes));
+}
+
+}  // namespace gradwire

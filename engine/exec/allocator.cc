@@ -1,0 +1,125 @@
+#include "engine/exec/allocator.h"
+
+#include <bit>
+#include <condition_variable>
+
+#include "kernels/error.h"
+
+namespace gradwire {
+namespace {
+
+std::string mebibytes(uint64_t bytes) {
+  return absl::StrCat(static_cast<double>(bytes * 100 / (1 << 20)) / 100.0, " MiB");
+}
+
+}  // namespace
+
+size_t Allocator::class_bytes(size_t bytes) {
+  if (bytes <= 64) return 64;
+  size_t step = std::bit_floor(bytes - 1) / 8;
+  if (step < 64) step = 64;
+  return (bytes + step - 1) / step * step;
+}
+
+int Allocator::class_index(size_t class_bytes) {
+  size_t top = std::bit_floor(class_bytes);
+  int exponent = std::countr_zero(top);
+  size_t fraction = exponent >= 3 ? (class_bytes - top) >> (exponent - 3) : 0;
+  return exponent * 8 + static_cast<int>(fraction);
+}
+
+Allocator::~Allocator() { trim(); }
+
+absl::StatusOr<Block> Allocator::allocate(size_t bytes, Account& account) {
+  size_t size = class_bytes(bytes);
+  if (!account.charge(size)) {
+    return make_error(
+        ErrorKind::kOutOfMemory,
+        absl::StrCat("out of memory: tried to allocate ", mebibytes(bytes), "; the session uses ",
+                     mebibytes(account.used()), " of the ", mebibytes(account.limit()),
+                     " it is allowed. Release tensors (del), use a smaller batch, or ask the "
+                     "admin for a higher limit."));
+  }
+  std::unique_lock lock(mutex_);
+  auto& list = free_[class_index(size)];
+  if (!list.empty()) {
+    void* data = list.back();
+    list.pop_back();
+    cached_ -= size;
+    used_ += size;
+    return Block{data, size};
+  }
+  if (limit_ && used_ + cached_ + size > limit_) trim_locked();
+  void* data = nullptr;
+  if (!limit_ || used_ + size <= limit_) {
+    data = backend_.allocate(size);
+    if (!data && cached_) {
+      trim_locked();
+      data = backend_.allocate(size);
+    }
+  }
+  if (!data) {
+    account.release(size);
+    return make_error(
+        ErrorKind::kOutOfMemory,
+        absl::StrCat("out of memory: tried to allocate ", mebibytes(bytes), " on ",
+                     std::string(backend_.device_type()), "; all sessions use ", mebibytes(used_),
+                     limit_ ? absl::StrCat(" of ", mebibytes(limit_)) : "",
+                     ", this one ", mebibytes(account.used()),
+                     ". Release tensors (del), use a smaller batch, or wait for other sessions."));
+  }
+  used_ += size;
+  return Block{data, size};
+}
+
+void Allocator::deallocate(void* data, size_t block_bytes, Account& account) {
+  account.release(block_bytes);
+  std::lock_guard lock(mutex_);
+  used_ -= block_bytes;
+  cached_ += block_bytes;
+  free_[class_index(block_bytes)].push_back(data);
+}
+
+void Allocator::trim() {
+  std::lock_guard lock(mutex_);
+  trim_locked();
+}
+
+void Allocator::trim_locked() {
+  if (!cached_) return;
+  // Kernels queued before a block's release may still use it.
+  for (int s = 0; s < kStreamKinds; ++s) {
+    std::mutex m;
+    std::condition_variable done;
+    bool complete = false;
+    backend_.on_complete(backend_.record(static_cast<StreamKind>(s)), [&] {
+      std::lock_guard lock(m);
+      complete = true;
+      done.notify_one();
+    });
+    std::unique_lock lock(m);
+    done.wait(lock, [&] { return complete; });
+  }
+  for (int exponent = 6; exponent < 64; ++exponent) {
+    for (int fraction = 0; fraction < 8; ++fraction) {
+      auto& list = free_[exponent * 8 + fraction];
+      size_t size = (size_t{1} << exponent) + ((size_t{1} << exponent) / 8) * fraction;
+      for (void* block : list) backend_.deallocate(block, size);
+      list.clear();
+      list.shrink_to_fit();
+    }
+  }
+  cached_ = 0;
+}
+
+uint64_t Allocator::used() const {
+  std::lock_guard lock(mutex_);
+  return used_;
+}
+
+uint64_t Allocator::cached() const {
+  std::lock_guard lock(mutex_);
+  return cached_;
+}
+
+}  // namespace gradwire

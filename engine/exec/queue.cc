@@ -1,0 +1,55 @@
+#include "engine/exec/queue.h"
+
+namespace gradwire {
+
+bool TaskQueue::push(std::unique_ptr<Task> task) {
+  depth_.fetch_add(1, std::memory_order_relaxed);
+  std::lock_guard lock(mutex_);
+  incoming_.push_back(std::move(task));
+  return incoming_.size() == 1;
+}
+
+void TaskQueue::on_space(std::function<void()> fn) {
+  {
+    std::lock_guard lock(mutex_);
+    if (depth() > kLimit / 2) {
+      space_waiters_.push_back(std::move(fn));
+      return;
+    }
+  }
+  fn();
+}
+
+void TaskQueue::cancel(uint32_t slot, uint64_t number) {
+  std::lock_guard lock(mutex_);
+  uint64_t& upto = cancelled_[slot];
+  if (number > upto) upto = number;
+  any_cancelled_.store(true, std::memory_order_release);
+}
+
+bool TaskQueue::cancelled(const Task& task) const {
+  if (!any_cancelled_.load(std::memory_order_acquire)) return false;
+  std::lock_guard lock(mutex_);
+  auto it = cancelled_.find(task.slot);
+  return it != cancelled_.end() && task.number <= it->second;
+}
+
+bool TaskQueue::collect() {
+  std::lock_guard lock(mutex_);
+  for (auto& task : incoming_) ready_.push_back(std::move(task));
+  incoming_.clear();
+  return !ready_.empty();
+}
+
+void TaskQueue::finished(uint64_t tasks) {
+  uint64_t left = depth_.fetch_sub(tasks, std::memory_order_relaxed) - tasks;
+  if (left > kLimit / 2) return;
+  std::vector<std::function<void()>> waiters;
+  {
+    std::lock_guard lock(mutex_);
+    waiters.swap(space_waiters_);
+  }
+  for (auto& fn : waiters) fn();
+}
+
+}  // namespace gradwire

@@ -1,0 +1,479 @@
+#include "engine/ops/call.h"
+
+#include "kernels/cpu/philox.h"
+
+namespace gradwire {
+namespace {
+
+// The outputs of a call that failed: as many as someone will look at.
+Tensors failed(const Call& call, ErrorRef error) {
+  int n = call.op->signature.fixed_outputs;
+  if (call.wanted > n) n = call.wanted;
+  if (n < 1) n = 1;
+  return Tensors(n, poisoned(std::move(error)));
+}
+
+Tensors failed(const Call& call, const absl::Status& status) {
+  std::string text(status.message());
+  if (text.find('[') != 0) text = absl::StrCat("[", call.op->name, "] ", text);
+  return failed(call, Slot::current().fail(make_error(error_kind(status), text)));
+}
+
+bool any_requires_grad(const Call& call) {
+  if (!Slot::current().grad_enabled) return false;
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    const Tensor& t = call.inputs[i];
+    if (!t || !t->requires_grad()) continue;
+    bool excluded = false;
+    for (int k : call.op->no_grad_inputs) excluded = excluded || k == static_cast<int>(i);
+    if (!excluded) return true;
+  }
+  return false;
+}
+
+ScalarValue scalar_of(const Attribute& a) {
+  ScalarValue v;
+  if (a.is_bool()) {
+    v.kind = ScalarValue::Kind::kBool;
+    v.i = a.as_int();
+  } else if (a.is_int()) {
+    v.kind = ScalarValue::Kind::kInt;
+    v.i = a.as_int();
+  } else {
+    v.f = a.as_double();
+  }
+  return v;
+}
+
+Tensors run_pointwise(const Call& call) {
+  const OpDef& op = *call.op;
+  absl::InlinedVector<PointwiseOperand, 4> operands;
+  size_t next = 0;
+  size_t k = 0;
+  for (int index : op.operand_params) {
+    while (static_cast<int>(k) < index) {
+      if (op.signature.params[k].takes_ids()) ++next;
+      ++k;
+    }
+    const Param& p = op.signature.params[k++];
+    PointwiseOperand operand;
+    if (p.takes_ids()) operand.tensor = call.inputs[next++];
+    if (!operand.tensor) {
+      const Attribute& a = call.attributes[p.attribute];
+      if (!a.is_number()) {
+        return failed(call, type_error("argument '", p.name, "' must be a Tensor or a number"));
+      }
+      operand.scalar = scalar_of(a);
+    }
+    operands.push_back(std::move(operand));
+  }
+  const Tensor self = call.form == Form::kInPlace ? call.inputs[0] : nullptr;
+  if (call.form == Form::kInPlace && !self) {
+    return failed(call, type_error("an in-place op needs a tensor to write"));
+  }
+  return {invoke_pointwise(*op.pointwise, std::move(operands), {}, self)};
+}
+
+// A node for a row with a backward of its own.
+Ref<Node> make_node(const Call& call) {
+  auto* node = new OpNode();
+  Ref<Node> ref(node);
+  node->op = call.op;
+  node->attributes = call.attributes;
+  node->list_sizes = call.list_sizes;
+  node->site = Slot::current().site;
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    const Tensor& t = call.inputs[i];
+    bool excluded = false;
+    for (int k : call.op->no_grad_inputs) excluded = excluded || k == static_cast<int>(i);
+    bool wants = t && t->requires_grad() && is_floating(t->dtype) && !excluded;
+    node->edges.push_back(wants ? gradient_edge(t) : Edge{});
+    node->input_specs.push_back(t ? TensorSpec{t->dtype, t->sizes, {}} : TensorSpec{});
+    uint32_t bit = i < 31 ? i : 31;
+    bool saved = t && (call.op->saves_inputs >> bit & 1);
+    node->inputs.push_back(saved ? SavedTensor(t, nullptr) : SavedTensor());
+  }
+  return ref;
+}
+
+void finish_node(const Call& call, const Ref<Node>& ref, const Tensors& outputs) {
+  auto* node = static_cast<OpNode*>(ref.get());
+  node->outputs = static_cast<uint32_t>(outputs.size());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    node->output_specs.push_back({outputs[i]->dtype, outputs[i]->sizes, {}});
+    if (is_floating(outputs[i]->dtype)) set_history(outputs[i], ref, static_cast<uint32_t>(i));
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    bool saved = call.op->saves_outputs >> i & 1;
+    node->saved_outputs.push_back(saved ? SavedTensor(outputs[i], node) : SavedTensor());
+  }
+}
+
+Tensors run_view(const Call& call) {
+  std::vector<ViewSpec> specs;
+  absl::Status status = call.op->view(call, &specs);
+  if (!status.ok()) return failed(call, status);
+  const Tensor& base = call.in(0);
+  Tensors views;
+  for (const ViewSpec& spec : specs) views.push_back(new_view(base, spec));
+  // Every view knows its base, so that in-place writes through it reach the base's history.
+  const Tensor& root = base->autograd && base->autograd->base ? base->autograd->base : base;
+  if (any_requires_grad(call) || (root->requires_grad() && !base->inference)) {
+    for (Tensor& v : views) {
+      v->meta().base = root;
+      v->meta().base_version = base->storage->version;
+    }
+  } else if (Slot::current().grad_enabled && is_floating(base->dtype)) {
+    for (Tensor& v : views) {
+      v->meta().base = root;
+      v->meta().base_version = base->storage->version;
+    }
+  }
+  if (any_requires_grad(call) && call.op->backward) {
+    Ref<Node> node = make_node(call);
+    finish_node(call, node, views);
+  }
+  return views;
+}
+
+Tensors run_kernel(const Call& call) {
+  Slot& slot = Slot::current();
+  const OpDef& op = *call.op;
+  KernelId kernel = op.kernel.empty() ? 0 : slot.session.worker.backend().find_kernel(op.kernel);
+  if (!kernel && op.compose) return op.compose(call);
+  if (!kernel) {
+    return failed(call, not_implemented_error("no kernel for device ",
+                                              slot.session.worker.device()));
+  }
+  TensorSpecs specs;
+  absl::Status status = op.infer(call, &specs);
+  if (!status.ok()) return failed(call, status);
+  bool grad = op.backward && any_requires_grad(call);
+  Ref<Node> node;
+  Tensors outputs;
+  bool in_place = call.form == Form::kInPlace;
+  if (in_place) {
+    absl::Status allowed = check_in_place(call.in(0), op.name + "_");
+    if (!allowed.ok()) return failed(call, allowed);
+  }
+  auto task = std::make_unique<Task>();
+  task->op = call.op;
+  task->kernel = kernel;
+  task->checks = op.checks;
+  task->commits = op.commits;
+  for (const Tensor& t : call.inputs) task->inputs.push_back(t ? operand_of(t) : Operand{});
+  task->attributes = call.attributes;
+  if (grad) node = make_node(call);
+  if (op.writes_first) {
+    Tensor target = call.in(0);
+    if (!in_place) {
+      GradMode off(false);
+      target = clone(target);
+    }
+    task->in_place = in_place;
+    task->inputs[0] = operand_of(target);
+    outputs.push_back(target);
+    ++target->storage->version;
+  } else {
+    for (const TensorSpec& spec : specs) outputs.push_back(new_tensor(spec));
+  }
+  for (const Tensor& t : outputs) task->outputs.push_back(operand_of(t));
+  if (op.random) {
+    task->seed = slot.generator.seed;
+    task->offset = slot.generator.reserve(
+        cpu::philox_counters(op.kernel, outputs.empty() ? 0 : outputs[0]->numel()));
+  }
+  if (op.lower) {
+    status = op.lower(call, task.get());
+    if (!status.ok()) return failed(call, status);
+  }
+  slot.push(std::move(task));
+  if (grad) {
+    if (in_place) {
+      auto* raw = static_cast<OpNode*>(node.get());
+      raw->output_specs.push_back({outputs[0]->dtype, outputs[0]->sizes, {}});
+      rebase_history(outputs[0], node);
+      raw->saved_outputs.push_back(op.saves_outputs & 1 ? SavedTensor(outputs[0], raw)
+                                                        : SavedTensor());
+    } else {
+      finish_node(call, node, outputs);
+    }
+  }
+  return outputs;
+}
+
+Tensors run_plain(const Call& call) {
+  switch (call.op->kind) {
+    case OpKind::kPointwise:
+      return run_pointwise(call);
+    case OpKind::kView:
+      return run_view(call);
+    case OpKind::kComposite:
+      return call.op->compose(call);
+    case OpKind::kKernel:
+      return run_kernel(call);
+    case OpKind::kCommand:
+      break;
+  }
+  return failed(call, internal_error("a command inside the engine"));
+}
+
+void write_out(const Call& call, const Tensors& results, Tensors* written) {
+  static const OpRef copy("copy_");
+  for (size_t i = 0; i < call.outs.size() && i < results.size(); ++i) {
+    Tensor out = call.outs[i];
+    const Tensor& result = results[i];
+    if (result->poison || out->poison) {
+      written->push_back(poisoned(result->poison ? result->poison : out->poison));
+      continue;
+    }
+    if (out->requires_grad()) {
+      written->push_back(poisoned(runtime_error(
+          "[", call.op->name, "] functions with out=... arguments don't support automatic ",
+          "differentiation, but one of the arguments requires grad.")));
+      continue;
+    }
+    bool castable = out->dtype == result->dtype ||
+                    (is_floating(out->dtype) || !is_floating(result->dtype));
+    if (!castable || (out->dtype == DType::kBool && result->dtype != DType::kBool)) {
+      written->push_back(poisoned(runtime_error(
+          "result type ", std::string(dtype_name(result->dtype)),
+          " can't be cast to the desired output type ", std::string(dtype_name(out->dtype)), " [",
+          call.op->name, "]")));
+      continue;
+    }
+    if (out->sizes != result->sizes) {
+      // The out tensor takes the result's shape, with memory of its own.
+      Tensor fresh = new_tensor({out->dtype, result->sizes, {}});
+      out->sizes = fresh->sizes;
+      out->strides = fresh->strides;
+      out->offset = 0;
+      out->storage = fresh->storage;
+    }
+    GradMode off(false);
+    written->push_back(call_in_place(copy, {out, result}));
+  }
+}
+
+}  // namespace
+
+Tensors invoke(Call call) {
+  for (const Tensor& t : call.inputs) {
+    if (t && t->poison) return failed(call, t->poison);
+  }
+  if (call.op->check) {
+    absl::Status status = call.op->check(call);
+    if (!status.ok()) return failed(call, status);
+  }
+  if (call.form == Form::kOut) {
+    Call plain = call;
+    plain.form = Form::kPlain;
+    plain.outs.clear();
+    Tensors written;
+    write_out(call, run_plain(plain), &written);
+    return written;
+  }
+  bool direct = call.op->kind == OpKind::kPointwise || call.op->writes_first ||
+                (call.op->kind == OpKind::kComposite && call.op->in_place && call.op->name.back() == '_');
+  if (call.form == Form::kInPlace && !direct) {
+    // No in-place kernel: the result is computed aside and copied over.
+    static const OpRef copy("copy_");
+    Tensor self = call.inputs[0];
+    absl::Status allowed = check_in_place(self, call.op->name + "_");
+    if (!allowed.ok()) return failed(call, allowed);
+    call.form = Form::kPlain;
+    Tensors results = run_plain(call);
+    if (results[0]->poison) return results;
+    if (results[0]->sizes != self->sizes) {
+      return failed(call, runtime_error("output with shape ", shape_text(self->sizes),
+                                        " doesn't match the result's shape ",
+                                        shape_text(results[0]->sizes)));
+    }
+    return {call_in_place(copy, {self, results[0]})};
+  }
+  return run_plain(call);
+}
+
+namespace {
+
+Call make_call(const OpRef& ref, Tensors inputs, AttributeList attributes) {
+  Call c;
+  c.op = ref.get();
+  const Signature& signature = c.op->signature;
+  if (signature.lists == 1) {
+    c.list_sizes.push_back(static_cast<int>(inputs.size()) - signature.single_ids);
+  }
+  c.inputs = std::move(inputs);
+  size_t given = attributes.size();
+  attributes.resize(signature.attributes);
+  for (const Param& p : signature.params) {
+    if (p.attribute >= static_cast<int>(given)) attributes[p.attribute] = p.default_value;
+  }
+  c.attributes = std::move(attributes);
+  return c;
+}
+
+}  // namespace
+
+Tensors call_many(const OpRef& op, std::initializer_list<Tensor> inputs, AttributeList attributes) {
+  return invoke(make_call(op, Tensors(inputs.begin(), inputs.end()), std::move(attributes)));
+}
+
+Tensor call(const OpRef& op, std::initializer_list<Tensor> inputs, AttributeList attributes) {
+  return call_many(op, inputs, std::move(attributes))[0];
+}
+
+Tensor call_list(const OpRef& op, Tensors inputs, AttributeList attributes) {
+  return invoke(make_call(op, std::move(inputs), std::move(attributes)))[0];
+}
+
+Tensor call_in_place(const OpRef& op, std::initializer_list<Tensor> inputs,
+                     AttributeList attributes) {
+  Call c = make_call(op, Tensors(inputs.begin(), inputs.end()), std::move(attributes));
+  c.form = Form::kInPlace;
+  return invoke(std::move(c))[0];
+}
+
+Tensor poisoned(ErrorRef error) {
+  Tensor t = make_ref<TensorImpl>();
+  t->poison = std::move(error);
+  return t;
+}
+
+Tensor poisoned(const absl::Status& status) { return poisoned(Slot::current().fail(status)); }
+
+Tensor new_tensor(const TensorSpec& spec) {
+  Slot& slot = Slot::current();
+  Tensor t = make_ref<TensorImpl>();
+  t->dtype = spec.dtype;
+  t->sizes = spec.sizes;
+  t->strides = spec.strides.size() == spec.sizes.size() ? spec.strides
+                                                        : contiguous_strides(spec.sizes);
+  t->inference = slot.inference;
+  size_t bytes = static_cast<size_t>(numel_of(t->sizes)) * dtype_size(t->dtype);
+  t->storage = make_ref<Storage>(bytes, slot.session.worker.allocator(), slot.session.account);
+  return t;
+}
+
+Tensor new_view(const Tensor& base, const ViewSpec& spec) {
+  Tensor t = make_ref<TensorImpl>();
+  t->dtype = base->dtype;
+  t->sizes = spec.sizes;
+  t->strides = spec.strides;
+  t->offset = spec.offset;
+  t->storage = base->storage;
+  t->inference = base->inference;
+  return t;
+}
+
+Tensor detached(const Tensor& tensor) {
+  Tensor t = new_view(tensor, {tensor->sizes, tensor->strides, tensor->offset});
+  t->poison = tensor->poison;
+  return t;
+}
+
+Operand operand_of(const Tensor& t) { return {t->storage, t->dtype, t->sizes, t->strides, t->offset}; }
+
+Operand operand_of(const Tensor& t, const ViewSpec& spec) {
+  return {t->storage, t->dtype, spec.sizes, spec.strides, spec.offset};
+}
+
+Tensor add(const Tensor& a, const Tensor& b) {
+  static const OpRef op("add");
+  return call(op, {a, b}, {{}, {}, 1});
+}
+Tensor sub(const Tensor& a, const Tensor& b) {
+  static const OpRef op("sub");
+  return call(op, {a, b}, {{}, {}, 1});
+}
+Tensor mul(const Tensor& a, const Tensor& b) {
+  static const OpRef op("mul");
+  return call(op, {a, b});
+}
+Tensor mul(const Tensor& a, double b) {
+  static const OpRef op("mul");
+  return call(op, {a, nullptr}, {{}, b});
+}
+Tensor div(const Tensor& a, const Tensor& b) {
+  static const OpRef op("true_divide");
+  return call(op, {a, b});
+}
+Tensor div(const Tensor& a, double b) {
+  static const OpRef op("true_divide");
+  return call(op, {a, nullptr}, {{}, b});
+}
+Tensor neg(const Tensor& a) {
+  static const OpRef op("neg");
+  return call(op, {a});
+}
+Tensor reshape(const Tensor& a, std::span<const int64_t> sizes) {
+  static const OpRef op("reshape");
+  return call(op, {a}, {IntList(sizes.begin(), sizes.end())});
+}
+Tensor transpose(const Tensor& a, int64_t dim0, int64_t dim1) {
+  static const OpRef op("transpose");
+  return call(op, {a}, {dim0, dim1});
+}
+Tensor permute(const Tensor& a, IntList dims) {
+  static const OpRef op("permute");
+  return call(op, {a}, {std::move(dims)});
+}
+Tensor unsqueeze(const Tensor& a, int64_t dim) {
+  static const OpRef op("unsqueeze");
+  return call(op, {a}, {dim});
+}
+Tensor squeeze(const Tensor& a, int64_t dim) {
+  static const OpRef op("squeeze");
+  return call(op, {a}, {IntList{dim}});
+}
+Tensor expand(const Tensor& a, std::span<const int64_t> sizes) {
+  static const OpRef op("expand");
+  return call(op, {a}, {IntList(sizes.begin(), sizes.end())});
+}
+Tensor sum(const Tensor& a, IntList dims, bool keepdim) {
+  static const OpRef op("sum");
+  return call(op, {a}, {std::move(dims), keepdim});
+}
+Tensor cast(const Tensor& a, DType dtype) {
+  if (a->dtype == dtype || a->poison) return a;
+  static const OpRef op("to");
+  return call(op, {a}, {dtype});
+}
+Tensor contiguous(const Tensor& a) {
+  if (a->poison || a->contiguous()) return a;
+  static const OpRef op("contiguous");
+  return call(op, {a});
+}
+Tensor clone(const Tensor& a) {
+  static const OpRef op("clone");
+  return call(op, {a});
+}
+Tensor zeros(std::span<const int64_t> sizes, DType dtype) { return full(sizes, 0, dtype); }
+Tensor full(std::span<const int64_t> sizes, double value, DType dtype) {
+  static const OpRef op("full");
+  return call(op, {}, {IntList(sizes.begin(), sizes.end()), value, dtype});
+}
+Tensor matmul(const Tensor& a, const Tensor& b) {
+  static const OpRef op("matmul");
+  return call(op, {a, b});
+}
+
+Tensor sum_to(const Tensor& grad, std::span<const int64_t> sizes) {
+  if (grad->poison || std::span<const int64_t>(grad->sizes).size() == sizes.size()) {
+    if (grad->poison) return grad;
+    bool same = true;
+    for (size_t i = 0; i < sizes.size(); ++i) same = same && grad->sizes[i] == sizes[i];
+    if (same) return grad;
+  }
+  size_t lead = grad->sizes.size() - sizes.size();
+  IntList dims;
+  for (size_t i = 0; i < grad->sizes.size(); ++i) {
+    if (i < lead || (sizes[i - lead] == 1 && grad->sizes[i] != 1)) {
+      dims.push_back(static_cast<int64_t>(i));
+    }
+  }
+  Tensor summed = dims.empty() ? grad : sum(grad, dims, true);
+  return lead ? reshape(summed, sizes) : summed;
+}
+
+}  // namespace gradwire

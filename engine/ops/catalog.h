@@ -1,0 +1,69 @@
+// The op catalog: all rows, by number and by name. Built once at first use, immutable after.
+#pragma once
+
+#include <deque>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "engine/ops/op_def.h"
+
+namespace gradwire {
+
+class Catalog {
+ public:
+  static const Catalog& get();
+
+  // Null when there is no such row.
+  const OpDef* find(uint16_t number) const {
+    return number < by_number_.size() ? by_number_[number] : nullptr;
+  }
+  const OpDef* find(std::string_view name) const;
+  const std::vector<const OpDef*>& rows() const { return sorted_; }  // by number
+
+  // For the row files (rows_*.cc). A duplicate number or name, or a malformed signature, ends the
+  // process at start: it is our bug and no client can cause it.
+  OpDef& add(uint16_t number, OpKind kind, std::string_view signature, std::string_view doc);
+
+  using Unary = expr::E (*)(expr::E);
+  using Binary = expr::E (*)(expr::E, expr::E);
+  using Ternary = expr::E (*)(expr::E, expr::E, expr::E);
+  using Quaternary = expr::E (*)(expr::E, expr::E, expr::E, expr::E);
+  // A pointwise row: operands of `fn` are the signature's Tensor, Operand and Scalar params in
+  // order. Gets in_place, out and method forms.
+  OpDef& pointwise(uint16_t number, std::string_view signature, std::string_view doc,
+                   TypeRule rule, Unary fn);
+  OpDef& pointwise(uint16_t number, std::string_view signature, std::string_view doc,
+                   TypeRule rule, Binary fn);
+  OpDef& pointwise(uint16_t number, std::string_view signature, std::string_view doc,
+                   TypeRule rule, Ternary fn);
+  OpDef& pointwise(uint16_t number, std::string_view signature, std::string_view doc,
+                   TypeRule rule, Quaternary fn);
+  OpDef& pointwise(uint16_t number, std::string_view signature, std::string_view doc,
+                   TypeRule rule, expr::Graph graph);
+
+ private:
+  Catalog();
+
+  std::deque<OpDef> storage_;
+  std::vector<const OpDef*> by_number_;
+  std::vector<const OpDef*> sorted_;
+  absl::flat_hash_map<std::string, const OpDef*> by_name_;
+};
+
+// The row files, each a family.
+void add_command_rows(Catalog& catalog);
+void add_pointwise_rows(Catalog& catalog);
+void add_create_rows(Catalog& catalog);
+void add_view_rows(Catalog& catalog);
+void add_reduce_rows(Catalog& catalog);
+void add_matmul_rows(Catalog& catalog);
+void add_index_rows(Catalog& catalog);
+void add_sort_rows(Catalog& catalog);
+void add_random_rows(Catalog& catalog);
+void add_nn_rows(Catalog& catalog);
+void add_loss_rows(Catalog& catalog);
+void add_module_rows(Catalog& catalog);
+void add_optimizer_rows(Catalog& catalog);
+
+}  // namespace gradwire
