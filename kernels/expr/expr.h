@@ -148,7 +148,8 @@ E sinh(E a); E cosh(E a); E tanh(E a); E asinh(E a); E acosh(E a); E atanh(E a);
 E atan2(E a, E b); E erf(E a); E erfc(E a); E erfinv(E a); E lgamma(E a); E digamma(E a);
 E sigmoid(E a); E floor(E a); E ceil(E a); E trunc(E a); E round(E a);
 E abs(E a); E sign(E a); E square(E a); E reciprocal(E a); E sqrt(E a); E rsqrt(E a);
-E polygamma(E order, E x); E pow(E a, E b); E floor_divide(E a, E b); E remainder(E a, E b); E fmod(E a, E b);
+E polygamma(E order, E x); E pow(E a, E b);
+E floor_divide(E a, E b); E remainder(E a, E b); E fmod(E a, E b);
 E fmin(E a, E b); E fmax(E a, E b); E fma(E a, E b, E c);
 
 // d f / d operand `wrt`, times g, by the chain rule. The result's operands are: those of f, then y

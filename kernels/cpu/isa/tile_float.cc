@@ -1,6 +1,7 @@
 // Arithmetic of float32 and float64.
 #include "kernels/cpu/isa/tile_loop.h"
 #include "kernels/cpu/isa/tile_set.h"
+#include "kernels/cpu/isa/tile_vector.h"
 
 namespace gradwire::cpu {
 namespace GW_ISA {
@@ -38,12 +39,12 @@ struct Limits<double> {
 };
 
 // clang-format off
-template <class T> struct Add { T operator()(T a, T b) const { return a + b; } };
-template <class T> struct Sub { T operator()(T a, T b) const { return a - b; } };
-template <class T> struct Mul { T operator()(T a, T b) const { return a * b; } };
-template <class T> struct Div { T operator()(T a, T b) const { return a / b; } };
-template <class T> struct Minimum { T operator()(T a, T b) const { return a < b || a != a ? a : b; } };
-template <class T> struct Maximum { T operator()(T a, T b) const { return a > b || a != a ? a : b; } };
+template <class T> struct Minimum {
+  T operator()(T a, T b) const { return a < b || a != a ? a : b; }
+};
+template <class T> struct Maximum {
+  T operator()(T a, T b) const { return a > b || a != a ? a : b; }
+};
 template <class T> struct Fmin { T operator()(T a, T b) const { return a < b || b != b ? a : b; } };
 template <class T> struct Fmax { T operator()(T a, T b) const { return a > b || b != b ? a : b; } };
 template <class T> struct Neg { T operator()(T a) const { return -a; } };
@@ -62,6 +63,17 @@ template <class T> struct Ceil { T operator()(T a) const { return Limits<T>::cei
 template <class T> struct Trunc { T operator()(T a) const { return Limits<T>::trunc(a); } };
 template <class T> struct Round { T operator()(T a) const { return Limits<T>::rint(a); } };
 // clang-format on
+
+template <class F, class T>
+void loop_ordered(void* dst, const void* a, const void* b, const void*, int64_t n) {
+  T* d = static_cast<T*>(dst);
+  const T* x = static_cast<const T*>(a);
+  const T* y = static_cast<const T*>(b);
+  constexpr int64_t kLanes = kVector / sizeof(T);
+  for (int64_t i = 0; i < n; i += kLanes) {
+    *(Vec<T>*)(d + i) = F()(*(const Vec<T>*)(x + i), *(const Vec<T>*)(y + i));
+  }
+}
 
 // fmod of a block. While the quotient is small the remainder is exact in one fma, up to one step
 // when the quotient rounded up to a whole number; the library does the others.
@@ -126,10 +138,10 @@ void loop_mod(void* dst, const void* a, const void* b, const void*, int64_t n) {
 template <DType D>
 void fill(TileOps& ops) {
   using T = RegisterT<D>;
-  entry(ops, Prim::kAdd, D) = loop2<Add<T>, T, T>;
-  entry(ops, Prim::kSub, D) = loop2<Sub<T>, T, T>;
-  entry(ops, Prim::kMul, D) = loop2<Mul<T>, T, T>;
-  entry(ops, Prim::kDiv, D) = loop2<Div<T>, T, T>;
+  entry(ops, Prim::kAdd, D) = loop_ordered<Add, T>;
+  entry(ops, Prim::kSub, D) = loop_ordered<Sub, T>;
+  entry(ops, Prim::kMul, D) = loop_ordered<Mul, T>;
+  entry(ops, Prim::kDiv, D) = loop_ordered<Div, T>;
   entry(ops, Prim::kFmod, D) = loop_mod<ModOnly<T>, T>;
   entry(ops, Prim::kRemainder, D) = loop_mod<ModPython<T>, T>;
   entry(ops, Prim::kFloorDiv, D) = loop_mod<ModFloor<T>, T>;

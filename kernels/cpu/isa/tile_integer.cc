@@ -65,10 +65,14 @@ template <class T> struct Mul { T operator()(T a, T b) const { return T(U<T>(a) 
 template <class T> struct Minimum { T operator()(T a, T b) const { return a < b ? a : b; } };
 template <class T> struct Maximum { T operator()(T a, T b) const { return a > b ? a : b; } };
 template <class T> struct Neg { T operator()(T a) const { return T(U<T>(0) - U<T>(a)); } };
-template <class T> struct Abs { T operator()(T a) const { return a < 0 ? T(U<T>(0) - U<T>(a)) : a; } };
+template <class T> struct Abs {
+  T operator()(T a) const { return a < 0 ? T(U<T>(0) - U<T>(a)) : a; }
+};
 template <class T> struct Sign { T operator()(T a) const { return T((a > 0) - (a < 0)); } };
 template <class T> struct Square { T operator()(T a) const { return T(U<T>(a) * U<T>(a)); } };
-template <class T> struct Cube { T operator()(T a) const { return T(U<T>(a) * U<T>(a) * U<T>(a)); } };
+template <class T> struct Cube {
+  T operator()(T a) const { return T(U<T>(a) * U<T>(a) * U<T>(a)); }
+};
 template <class T> struct Pow { T operator()(T a, T b) const { return power<T>(a, b); } };
 template <class T> struct And { T operator()(T a, T b) const { return a & b; } };
 template <class T> struct Or { T operator()(T a, T b) const { return a | b; } };

@@ -1,49 +1,11 @@
 // Two arithmetic primitives in one pass, each rounded as if alone.
 #include "kernels/cpu/isa/tile_loop.h"
 #include "kernels/cpu/isa/tile_set.h"
+#include "kernels/cpu/isa/tile_vector.h"
 
 namespace gradwire::cpu {
 namespace GW_ISA {
 namespace {
-
-#ifdef __AVX512F__
-constexpr int kVector = 64;
-#else
-constexpr int kVector = 32;
-#endif
-template <class T>
-struct Lanes;
-template <>
-struct Lanes<float> {
-  typedef float Vec __attribute__((vector_size(kVector), aligned(4), may_alias));
-};
-template <>
-struct Lanes<double> {
-  typedef double Vec __attribute__((vector_size(kVector), aligned(8), may_alias));
-};
-template <class T>
-using Vec = typename Lanes<T>::Vec;
-
-// Of two NaNs the first operand's is the result. A compiler may exchange the operands of a sum, and
-// would do so here and not where the primitive stands alone.
-#define GW_ORDERED(Name, single, double_)                        \
-  struct Name {                                                  \
-    Vec<float> operator()(Vec<float> a, Vec<float> b) const {    \
-      Vec<float> r;                                              \
-      asm(single " %2, %1, %0" : "=v"(r) : "v"(a), "v"(b));      \
-      return r;                                                  \
-    }                                                            \
-    Vec<double> operator()(Vec<double> a, Vec<double> b) const { \
-      Vec<double> r;                                             \
-      asm(double_ " %2, %1, %0" : "=v"(r) : "v"(a), "v"(b));     \
-      return r;                                                  \
-    }                                                            \
-  };
-GW_ORDERED(Add, "vaddps", "vaddpd")
-GW_ORDERED(Sub, "vsubps", "vsubpd")
-GW_ORDERED(Mul, "vmulps", "vmulpd")
-GW_ORDERED(Div, "vdivps", "vdivpd")
-#undef GW_ORDERED
 
 template <class F, class G, class T, bool kLeft>
 void loop_pair(void* dst, const void* a, const void* b, const void* c, int64_t n) {
