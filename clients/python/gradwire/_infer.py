@@ -1,0 +1,513 @@
+"""Shape and type rules of the catalog. A rule that is not known here gives None: ask.
+
+A rule takes the op's arguments in signature order. None for a shape, or for a dtype, means that
+it is not known on this side of the wire.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from . import _dtype, _shapes, _state
+from ._dtype import BOOL, FLOAT, INT
+from ._shapes import ShapeError
+
+Values = Sequence[Any]
+Rule = Callable[[Values], Any]
+
+
+def shape_rule(row: Any, name: str) -> Rule:
+    make = _SHAPES.get(name)
+    if make is None:
+        return _unknown
+    rule = make(row)
+    if rule is None:
+        return _unknown
+
+    def checked(values: Values) -> Any:
+        try:
+            return rule(values)
+        except ShapeError as error:
+            from ._row import fail
+
+            message, kind = str(error), error.kind
+        fail(kind, row.name, message)
+
+    return checked
+
+
+def _unknown(values: Values) -> None:
+    return None
+
+
+def _tensor(values: Values, i: int) -> Any:
+    """The shape of a tensor argument, () of a number, None where unknown."""
+    value = values[i]
+    return value._shape if hasattr(value, "_shape") else ()
+
+
+def _first(row: Any) -> int:
+    return next(i for i, kind in enumerate(row.kinds) if kind <= 2)
+
+
+def _need(row: Any, *names: str) -> list[int] | None:
+    """Positions of parameters; each may be spelt `a|b`. None when one is missing."""
+    found = []
+    for name in names:
+        at = next((row.index(n) for n in name.split("|") if row.index(n) >= 0), -1)
+        if at < 0:
+            return None
+        found.append(at)
+    return found
+
+
+def _broadcast(row: Any) -> Rule:
+    positions = [i for i, kind in enumerate(row.kinds) if kind <= 2]
+    if positions == [0, 1]:
+
+        def two(values: Values) -> Any:
+            a = values[0]
+            b = values[1]
+            s = a._shape if hasattr(a, "_shape") else ()
+            t = b._shape if hasattr(b, "_shape") else ()
+            if s == t or t == ():
+                return s
+            if s is None or t is None:
+                return None
+            return _shapes.broadcast(s, t)
+
+        return two
+
+    def many(values: Values) -> Any:
+        shape: Any = ()
+        for i in positions:
+            other = _tensor(values, i)
+            if other is None:
+                return None
+            shape = _shapes.broadcast(shape, other)
+        return shape
+
+    return many
+
+
+def _same(row: Any) -> Rule:
+    at = _first(row)
+    return lambda values: values[at]._shape if hasattr(values[at], "_shape") else None
+
+
+def _reduce(row: Any) -> Rule:
+    at, dim, keep = _first(row), row.index("dim"), row.index("keepdim")
+
+    def rule(values: Values) -> Any:
+        shape = _tensor(values, at)
+        dims = values[dim] if dim >= 0 else None
+        keeps = keep >= 0 and values[keep]
+        if dims is None and not keeps:
+            return ()
+        if shape is None:
+            return None
+        wrapped = _shapes.wrap_all(dims, len(shape))
+        if keeps:
+            return tuple(1 if i in wrapped else s for i, s in enumerate(shape))
+        return tuple(s for i, s in enumerate(shape) if i not in wrapped)
+
+    return rule
+
+
+def _known(function: Callable[..., Any], *names: str, tensors: int) -> Callable[[Any], Any]:
+    """A rule whose first `tensors` names are tensors' shapes and the rest attributes."""
+
+    def make(row: Any) -> Rule | None:
+        at = _need(row, *names)
+        if at is None:
+            return None
+
+        def rule(values: Values) -> Any:
+            shapes = [_tensor(values, i) for i in at[:tensors]]
+            if any(s is None for s in shapes):
+                return None
+            return function(*shapes, *[values[i] for i in at[tensors:]])
+
+        return rule
+
+    return make
+
+
+def _listed(function: Callable[..., Any]) -> Callable[[Any], Any]:
+    """A rule over a list of tensors and a dim."""
+
+    def make(row: Any) -> Rule | None:
+        at = _need(row, "tensors|input", "dim")
+        if at is None:
+            return None
+
+        def rule(values: Values) -> Any:
+            shapes = [t._shape for t in values[at[0]]]
+            if any(s is None for s in shapes) or not shapes:
+                return None
+            return function(shapes, values[at[1]])
+
+        return rule
+
+    return make
+
+
+def _mm(a: Any, b: Any) -> Any:
+    if len(a) != 2 or len(b) != 2:
+        raise ShapeError(f"self and mat2 must be matrices: shapes {list(a)} and {list(b)}")
+    return _shapes.matmul(a, b)
+
+
+def _bmm(a: Any, b: Any) -> Any:
+    if len(a) != 3 or len(b) != 3 or a[0] != b[0] or a[2] != b[1]:
+        raise ShapeError(
+            "Expected batches of matrices that can be multiplied, got shapes "
+            f"{list(a)} and {list(b)}"
+        )
+    return (a[0], a[1], b[2])
+
+
+def _sizes(size: Any) -> tuple[int, ...]:
+    return (size,) if isinstance(size, int) else tuple(int(s) for s in size)
+
+
+def _transpose(shape: Any, a: int, b: int) -> Any:
+    i, j = _shapes.wrap(a, len(shape)), _shapes.wrap(b, len(shape))
+    out = list(shape)
+    if out:
+        out[i], out[j] = out[j], out[i]
+    return tuple(out)
+
+
+def _permute(shape: Any, dims: Any) -> Any:
+    wanted = _sizes(dims)
+    if len(wanted) != len(shape):
+        raise ShapeError(
+            "permute(sparse_coo): number of dimensions in the tensor input does not match the "
+            f"length of the desired ordering of dimensions i.e. input.dim() = {len(shape)} is not "
+            f"equal to len(dims) = {len(wanted)}"
+        )
+    wrapped = [_shapes.wrap(d, len(shape)) for d in wanted]
+    if len(set(wrapped)) != len(wrapped):
+        raise ShapeError("permute(): duplicate dims are not allowed.")
+    return tuple(shape[d] for d in wrapped)
+
+
+def _squeeze(shape: Any, dim: Any) -> Any:
+    if dim is None:
+        return tuple(s for s in shape if s != 1)
+    wrapped = [_shapes.wrap(d, len(shape)) for d in _sizes(dim)]
+    return tuple(s for i, s in enumerate(shape) if s != 1 or i not in wrapped)
+
+
+def _unsqueeze(shape: Any, dim: int) -> Any:
+    at = _shapes.wrap(dim, len(shape) + 1)
+    return (*shape[:at], 1, *shape[at:])
+
+
+def _flatten(shape: Any, start: int, end: int) -> Any:
+    if not shape:
+        return (1,)
+    first, last = _shapes.wrap(start, len(shape)), _shapes.wrap(end, len(shape))
+    if first > last:
+        raise ShapeError("flatten() has invalid args: start_dim cannot come after end_dim")
+    return (*shape[:first], _shapes.numel(shape[first : last + 1]), *shape[last + 1 :])
+
+
+def _select(shape: Any, dim: int, index: Any) -> Any:
+    if not shape:
+        raise ShapeError("select() cannot be applied to a 0-dim tensor.", IndexError)
+    at = _shapes.wrap(dim, len(shape))
+    if not -shape[at] <= int(index) < shape[at]:
+        raise ShapeError(
+            f"index {int(index)} is out of bounds for dimension {at} with size {shape[at]}",
+            IndexError,
+        )
+    return (*shape[:at], *shape[at + 1 :])
+
+
+def _slice(shape: Any, dim: int, start: Any, end: Any, step: int) -> Any:
+    if not shape:
+        raise ShapeError("slice() cannot be applied to a 0-dim tensor.")
+    at = _shapes.wrap(dim, len(shape))
+    if step <= 0:
+        raise ShapeError("slice step must be positive", ValueError)
+    return (*shape[:at], _shapes.slice_length(shape[at], start, end, step), *shape[at + 1 :])
+
+
+def _stack(shapes: Any, dim: int) -> Any:
+    for i, shape in enumerate(shapes):
+        if shape != shapes[0]:
+            raise ShapeError(
+                f"stack expects each tensor to be equal size, but got {list(shapes[0])} at entry "
+                f"0 and {list(shape)} at entry {i}"
+            )
+    at = _shapes.wrap(dim, len(shapes[0]) + 1)
+    return (*shapes[0][:at], len(shapes), *shapes[0][at:])
+
+
+def _parts(cut: Callable[[int, Any], list[int]]) -> Callable[..., Any]:
+    def rule(shape: Any, sections: Any, dim: int) -> Any:
+        at = _shapes.wrap(dim, len(shape))
+        if not shape:
+            raise ShapeError("split expects at least a 1-dimensional tensor")
+        return [(*shape[:at], n, *shape[at + 1 :]) for n in cut(shape[at], sections)]
+
+    return rule
+
+
+def _unbind(shape: Any, dim: int) -> Any:
+    if not shape:
+        raise ShapeError("Dimension specified as 0 but tensor has no dimensions", IndexError)
+    at = _shapes.wrap(dim, len(shape))
+    return [(*shape[:at], *shape[at + 1 :])] * int(shape[at])
+
+
+def _index_select(shape: Any, index: Any, dim: int) -> Any:
+    if not shape:
+        return ()
+    at = _shapes.wrap(dim, len(shape))
+    return (*shape[:at], _shapes.numel(index), *shape[at + 1 :])
+
+
+def _pool(row: Any) -> Rule | None:
+    at = _need(row, "input", "kernel_size", "stride", "padding")
+    if at is None:
+        return None
+    dilation, ceil = row.index("dilation"), row.index("ceil_mode")
+    spatial = int(next((c for c in row.name if c in "123"), "2"))
+
+    def rule(values: Values) -> Any:
+        shape = _tensor(values, at[0])
+        if shape is None:
+            return None
+        if len(shape) not in (spatial + 1, spatial + 2):
+            raise ShapeError(
+                f"non-empty {spatial + 1}D or {spatial + 2}D (batch mode) tensor expected for "
+                f"input, got shape {list(shape)}"
+            )
+        d = values[dilation] if dilation >= 0 else 1
+        c = bool(values[ceil]) if ceil >= 0 else False
+        return _shapes.pool(shape, values[at[1]], values[at[2]], values[at[3]], d or 1, c, spatial)
+
+    return rule
+
+
+_SHAPES: dict[str, Callable[[Any], Rule | None]] = {
+    "broadcast": _broadcast,
+    "same": _same,
+    "reduce": _reduce,
+    "scalar": lambda row: lambda values: (),
+    "size": _known(_sizes, "size", tensors=0),
+    "matmul": _known(_shapes.matmul, "input", "other|mat2", tensors=2),
+    "mm": _known(_mm, "input", "mat2|other", tensors=2),
+    "bmm": _known(_bmm, "input", "mat2|other", tensors=2),
+    "linear": _known(_shapes.linear, "input", "weight", tensors=2),
+    "conv": _known(
+        _shapes.conv, "input", "weight", "stride", "padding", "dilation", "groups", tensors=2
+    ),
+    "pool": _pool,
+    "view": _known(
+        lambda shape, size: _shapes.resolve(_sizes(size), _shapes.numel(shape)),
+        "input",
+        "size|shape",
+        tensors=1,
+    ),
+    "transpose": _known(_transpose, "input", "dim0", "dim1", tensors=1),
+    "permute": _known(_permute, "input", "dims", tensors=1),
+    "expand": _known(
+        lambda shape, size: _shapes.expand(shape, _sizes(size)), "input", "size", tensors=1
+    ),
+    "squeeze": _known(_squeeze, "input", "dim", tensors=1),
+    "unsqueeze": _known(_unsqueeze, "input", "dim", tensors=1),
+    "flatten": _known(_flatten, "input", "start_dim", "end_dim", tensors=1),
+    "select": _known(_select, "input", "dim", "index", tensors=1),
+    "slice": _known(_slice, "input", "dim", "start", "end", "step", tensors=1),
+    "cat": _listed(_shapes.cat),
+    "stack": _listed(_stack),
+    "split": _known(
+        _parts(_shapes.pieces),
+        "input",
+        "split_size_or_sections|split_size|split_sizes|sections",
+        "dim",
+        tensors=1,
+    ),  # fmt: skip
+    "chunk": _known(_parts(_shapes.chunks), "input", "chunks", "dim", tensors=1),
+    "unbind": _known(_unbind, "input", "dim", tensors=1),
+    "embedding": _known(lambda i, w: (*i, w[-1]), "input|indices", "weight", tensors=2),
+    "index_select": _known(_index_select, "input", "index", "dim", tensors=2),
+    "gather": _known(lambda shape, index: index, "input", "index", tensors=2),
+}
+
+
+# Types.
+
+
+def type_rule(row: Any, name: str) -> Rule:
+    make = _TYPES.get(name)
+    rule = make(row) if make is not None else _unknown
+    if "indices" in row.outputs:
+
+        def by_name(values: Values) -> Any:
+            kind = rule(values)
+            return [_dtype.int64 if n == "indices" else kind for n in row.outputs]
+
+        return by_name
+    return rule
+
+
+def _promote(row: Any) -> Rule:
+    positions = [i for i, kind in enumerate(row.kinds) if kind <= 4]
+    lists = any(row.kinds[i] > 2 for i in positions)
+
+    def rule(values: Values) -> Any:
+        if lists:
+            found: list[Any] = []
+            for i in positions:
+                found += values[i] if row.kinds[i] > 2 else [values[i]]
+            return promoted(found)
+        return promoted([values[i] for i in positions])
+
+    if positions == [0, 1] and not lists:
+
+        def two(values: Values) -> Any:
+            a = values[0]
+            b = values[1]
+            if hasattr(a, "_dtype"):
+                kind = a._dtype
+                if hasattr(b, "_dtype"):
+                    if b._dtype is kind:
+                        return kind
+                elif kind is not None and (
+                    kind.category == FLOAT or (kind.category == INT and type(b) is int)
+                ):
+                    return kind
+            return promoted((a, b))
+
+        return two
+    return rule
+
+
+def promoted(operands: Sequence[Any]) -> Any:
+    """torch's promotion: a higher category wins, then tensors with dims, 0-dim ones, numbers."""
+    levels: list[Any] = [None, None, None]
+    for value in operands:
+        if value is None:
+            continue
+        if hasattr(value, "_dtype"):
+            kind, shape = value._dtype, value._shape
+            if kind is None or shape is None:
+                return None
+            level = 1 if shape == () else 0
+        else:
+            level = 2
+            if isinstance(value, (bool,)):
+                kind = _dtype.bool_
+            elif isinstance(value, int):
+                kind = _dtype.int64
+            else:
+                kind = _state.default_dtype
+        have = levels[level]
+        levels[level] = kind if have is None else _dtype.promote(have, kind)
+    result = None
+    for kind in levels:
+        if kind is not None and (result is None or kind.category > result.category):
+            result = kind
+    return result
+
+
+def _promote_float(row: Any) -> Rule:
+    inner = _promote(row)
+
+    def rule(values: Values) -> Any:
+        kind = inner(values)
+        if kind is None or kind.category == FLOAT:
+            return kind
+        return _state.default_dtype
+
+    return rule
+
+
+def _bitwise(row: Any) -> Rule:
+    inner = _promote(row)
+
+    def rule(values: Values) -> Any:
+        kind = inner(values)
+        if kind is not None and kind.category == FLOAT:
+            from ._row import _scalar_name, fail
+
+            fail(NotImplementedError, row.name, f"not implemented for '{_scalar_name(kind)}'")
+        return kind
+
+    return rule
+
+
+def _same_type(row: Any) -> Rule:
+    at = next((i for i, kind in enumerate(row.kinds) if kind <= 4), -1)
+    if at < 0:
+        return _unknown
+
+    def rule(values: Values) -> Any:
+        value = values[at]
+        if isinstance(value, (list, tuple)):
+            value = value[0] if value else None
+        return value._dtype if hasattr(value, "_dtype") else None
+
+    return rule
+
+
+def _given(row: Any) -> Rule:
+    at = row.index("dtype")
+    if at < 0:
+        return _unknown
+
+    def rule(values: Values) -> Any:
+        return None if values[at] is None else _dtype.of(values[at])
+
+    return rule
+
+
+def _sum(row: Any) -> Rule:
+    same, given = _same_type(row), _given(row)
+
+    def rule(values: Values) -> Any:
+        kind = given(values) or same(values)
+        if given(values) is None and kind is not None and kind.category in (BOOL, INT):
+            return _dtype.int64
+        return kind
+
+    return rule
+
+
+def _float_only(row: Any) -> Rule:
+    same, given = _same_type(row), _given(row)
+
+    def rule(values: Values) -> Any:
+        kind = given(values) or same(values)
+        if kind is not None and kind.category != FLOAT:
+            from ._row import _scalar_name, fail
+
+            fail(
+                RuntimeError,
+                row.name,
+                f"{row.name}(): could not infer output dtype. Input dtype must be either a "
+                f"floating point or complex dtype. Got: {_scalar_name(kind)}",
+            )
+        return kind
+
+    return rule
+
+
+_TYPES: dict[str, Callable[[Any], Rule]] = {
+    "promote": _promote,
+    "promote_float": _promote_float,
+    "true_div": _promote_float,
+    "bool": lambda row: lambda values: _dtype.bool_,
+    "int64": lambda row: lambda values: _dtype.int64,
+    "same": _same_type,
+    "sum": _sum,
+    "given": _given,
+    "float_only": _float_only,
+    "bitwise": _bitwise,
+}

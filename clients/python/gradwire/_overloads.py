@@ -1,0 +1,278 @@
+"""Functions whose torch signatures take more forms than one catalog row has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from . import _dtype, _host, _ops, _row
+from ._row import call, call_, here
+from ._rows import ROWS
+
+
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value, _row.Tensor)
+
+
+def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Any:
+    """input / other; with rounding_mode "trunc" or "floor" the quotient is rounded."""
+    if rounding_mode is None:
+        return call(ROWS["true_divide"], (input, other), out)
+    if rounding_mode == "floor":
+        return call(ROWS["floor_divide"], (input, other), out)
+    if rounding_mode != "trunc":
+        raise RuntimeError(
+            "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
+            f"'{rounding_mode}'{here()}"
+        )
+    quotient = call(ROWS["true_divide"], (input, other))
+    from ._infer import promoted
+
+    made = call(ROWS["trunc"], (quotient,), out)
+    kind = promoted((input, other))
+    return (
+        made if kind is None or kind.category == _dtype.FLOAT or out is not None else made.to(kind)
+    )
+
+
+def div_(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
+    """`div` in place."""
+    if rounding_mode is None:
+        return call_(ROWS["true_divide"], (input, other))
+    if rounding_mode == "floor":
+        return call_(ROWS["floor_divide"], (input, other))
+    return input.copy_(div(input, other, rounding_mode=rounding_mode))
+
+
+divide, divide_ = div, div_
+
+
+def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> Any:
+    """input, but at least min and at most max; nan stays."""
+    if min is None and max is None:
+        raise RuntimeError(f"torch.clamp: At least one of 'min' or 'max' must not be None{here()}")
+    made = input
+    if min is not None:
+        made = call(ROWS["clamp_min"], (made, min), out if max is None else None)
+    if max is not None:
+        made = call(ROWS["clamp_max"], (made, max), out)
+    return made
+
+
+def clamp_(input: Any, min: Any = None, max: Any = None) -> Any:
+    """`clamp` in place."""
+    if min is not None:
+        call_(ROWS["clamp_min"], (input, min))
+    if max is not None:
+        call_(ROWS["clamp_max"], (input, max))
+    return input
+
+
+clip, clip_ = clamp, clamp_
+
+
+def _extreme(name: str, pairwise: str, whole: str, by_dim: str) -> Any:
+    def function(input: Any, *args: Any, dim: Any = None, keepdim: bool = False,
+                 axis: Any = None, other: Any = None, out: Any = None) -> Any:  # fmt: skip
+        dim = axis if axis is not None else dim
+        if args:
+            if _is_tensor(args[0]):
+                other = args[0]
+            else:
+                dim = args[0]
+            if len(args) > 1:
+                keepdim = args[1]
+        if other is not None:
+            return call(ROWS[pairwise], (input, other), out)
+        if dim is None:
+            return call(ROWS[whole], _whole_values(whole, input))
+        return call(ROWS[by_dim], (input, int(dim), bool(keepdim)), out)
+
+    function.__name__ = name
+    function.__doc__ = (
+        f"`{name}` of all elements, along `dim` (values and indices), or of two tensors."
+    )
+    return function
+
+
+def _whole_values(name: str, input: Any) -> tuple[Any, ...]:
+    row = ROWS[name]
+    return (input, *[None if d is _row.REQUIRED else d for d in row.defaults[1:]])
+
+
+max = _extreme("max", "maximum", "max", "max_dim")
+min = _extreme("min", "minimum", "min", "min_dim")
+
+
+def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
+    """input where condition is true, else other; with a condition alone its nonzero places."""
+    if input is None and other is None:
+        return nonzero(condition, as_tuple=True)
+    return call(ROWS["where"], (condition, input, other), out)
+
+
+def nonzero(input: Any, *, as_tuple: bool = False, out: Any = None) -> Any:
+    """The indices of the elements that are not zero, one row each."""
+    found = _ops.nonzero(input)  # type: ignore[attr-defined]
+    return tuple(found.unbind(1)) if as_tuple else found
+
+
+def var(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *,
+        correction: Any = None, axis: Any = None, out: Any = None) -> Any:  # fmt: skip
+    """The variance; divided by n - correction, 1 by default."""
+    return _spread("var", input, dim, unbiased, keepdim, correction, axis)
+
+
+def std(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *,
+        correction: Any = None, axis: Any = None, out: Any = None) -> Any:  # fmt: skip
+    """The standard deviation; see `var`."""
+    return _spread("std", input, dim, unbiased, keepdim, correction, axis)
+
+
+def _spread(name: str, input: Any, dim: Any, unbiased: Any, keepdim: bool, correction: Any,
+            axis: Any) -> Any:  # fmt: skip
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    dim = axis if axis is not None else dim
+    if correction is None:
+        correction = 1 if unbiased is None or unbiased else 0
+    row = ROWS[name]
+    named = {"input": input, "dim": dim, "keepdim": keepdim, "correction": correction}
+    named["unbiased"] = bool(correction)
+    return call(row, tuple(named[n] for n in row.names))
+
+
+def std_mean(input: Any, dim: Any = None, **options: Any) -> Any:
+    """The standard deviation and the mean."""
+    return std(input, dim, **options), input.mean(dim, options.get("keepdim", False))
+
+
+def var_mean(input: Any, dim: Any = None, **options: Any) -> Any:
+    """The variance and the mean."""
+    return var(input, dim, **options), input.mean(dim, options.get("keepdim", False))
+
+
+def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> Any:
+    """Pieces of a size, or of the given sizes, along a dim."""
+    row = ROWS["split"]
+    shape = tensor._sizes()
+    if isinstance(split_size_or_sections, int):
+        from . import _shapes
+
+        try:
+            at = _shapes.wrap(dim, len(shape))
+            pieces: Any = _shapes.pieces(shape[at] if shape else 0, split_size_or_sections)
+        except _shapes.ShapeError as error:
+            raise error.kind(f"[split] {error}{here()}") from None
+    else:
+        pieces = list(split_size_or_sections)
+    return call(row, (tensor, pieces, dim))
+
+
+def squeeze(input: Any, dim: Any = None) -> Any:
+    """Without its dims of size 1, or without those of `dim` that are."""
+    return call(ROWS["squeeze"], (input, dim))
+
+
+def softmax(input: Any, dim: int, dtype: Any = None, *, out: Any = None) -> Any:
+    """exp(input) / sum(exp(input)) along dim."""
+    return _soft("softmax", input, dim, dtype)
+
+
+def log_softmax(input: Any, dim: int, dtype: Any = None, *, out: Any = None) -> Any:
+    """log(softmax(input)), stable."""
+    return _soft("log_softmax", input, dim, dtype)
+
+
+def _soft(name: str, input: Any, dim: int, dtype: Any) -> Any:
+    row = ROWS[name]
+    if "dtype" in row.names:
+        return call(row, (input, dim, dtype))
+    return call(row, (input if dtype is None else input.to(dtype), dim))
+
+
+def is_tensor(value: Any) -> bool:
+    return _is_tensor(value)
+
+
+def is_floating_point(input: Any) -> bool:
+    return input.is_floating_point()
+
+
+def numel(input: Any) -> int:
+    return input.numel()
+
+
+def t(input: Any) -> Any:
+    return input.t()
+
+
+def allclose(input: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8,
+             equal_nan: bool = False) -> bool:  # fmt: skip
+    """Whether all elements differ by at most atol + rtol * |other|."""
+    return bool(isclose(input, other, rtol, atol, equal_nan).all())
+
+
+def isclose(input: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8,
+            equal_nan: bool = False) -> Any:  # fmt: skip
+    """True where elements differ by at most atol + rtol * |other|."""
+    if input.dtype is not other.dtype:
+        raise RuntimeError(f"{input.dtype} did not match {other.dtype}{here()}")
+    same = input == other
+    if equal_nan and input.is_floating_point():
+        same = same | ((input != input) & (other != other))
+    near = (input - other).abs() <= atol + (rtol * other).abs()
+    return same | (near & _finite(other))
+
+
+def _finite(x: Any) -> Any:
+    return (x - x) == 0 if x.is_floating_point() else x == x
+
+
+def equal(input: Any, other: Any) -> bool:
+    """Whether two tensors have the same sizes and elements."""
+    return input._sizes() == other._sizes() and bool((input == other).all())
+
+
+def as_shape(shape: Sequence[int]) -> tuple[int, ...]:
+    return tuple(int(s) for s in shape)
+
+
+def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
+    """The tensors expanded to their common sizes."""
+    shape = broadcast_shapes(*[t._sizes() for t in tensors])
+    return tuple(t.expand(*shape) for t in tensors)
+
+
+def broadcast_shapes(*shapes: Any) -> Any:
+    """The sizes that tensors of these sizes broadcast to."""
+    from . import _shapes
+    from ._size import Size
+
+    done: tuple[int, ...] = ()
+    for shape in shapes:
+        try:
+            done = _shapes.broadcast(done, (shape,) if isinstance(shape, int) else tuple(shape))
+        except _shapes.ShapeError as error:
+            raise RuntimeError(str(error)) from None
+    return Size(done)
+
+
+def zero_(input: Any) -> Any:
+    """Sets every element to 0."""
+    return call_(ROWS["fill_"], (input, 0))
+
+
+def scalar_tensor(value: Any, *, dtype: Any = None, device: Any = None) -> Any:
+    return _host.tensor(value, dtype=dtype, device=device)
+
+
+METHODS = [
+    div, div_, clamp, clamp_, max, min, var, std, split, squeeze, softmax, log_softmax,
+    allclose, isclose, equal, zero_, nonzero,
+]  # fmt: skip
+ALIASES = {"divide": div, "divide_": div_, "clip": clamp, "clip_": clamp_}
+
+
+def method_where(self: Any, condition: Any, other: Any) -> Any:
+    return where(condition, self, other)

@@ -1,0 +1,1 @@
+"""Messages of protocol v1, generated."""

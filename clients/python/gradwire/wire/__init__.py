@@ -1,0 +1,1 @@
+"""The connection to a daemon: frames out, replies in."""
