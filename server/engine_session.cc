@@ -1,6 +1,8 @@
 #include "server/engine_session.h"
 
 #include "engine/autograd/node.h"
+#include "engine/ops/catalog.h"
+#include "engine/ops/commands.h"
 #include "engine/ops/dispatch.h"
 #include "engine/ops/session_state.h"
 
@@ -10,15 +12,18 @@ namespace {
 class EngineSlot final : public SlotEngine {
  public:
   EngineSlot(SessionState& state, uint32_t slot, ReplySink& sink, std::function<void()> wake)
-      : dispatcher_(state, slot, sink, std::move(wake)) {}
+      : state_(state), slot_(slot), dispatcher_(state, slot, sink, std::move(wake)) {}
   bool apply(const Command& command) override {
     return dispatcher_.apply(command) == Progress::kDone;
   }
   bool resume() override { return dispatcher_.resume() == Progress::kDone; }
   uint64_t cancel() override { return dispatcher_.cancel(); }
   std::vector<ErrorRef> take_unread() override { return dispatcher_.take_unread(); }
+  void applied(uint64_t number) override { state_.set_applied(slot_, number); }
 
  private:
+  SessionState& state_;
+  const uint32_t slot_;
   Dispatcher dispatcher_;
 };
 
@@ -39,6 +44,12 @@ class EngineSession final : public SessionEngine {
 };
 
 }  // namespace
+
+bool op_replies(uint32_t number) {
+  const OpDef* op =
+      number <= UINT16_MAX ? Catalog::get().find(static_cast<uint16_t>(number)) : nullptr;
+  return op != nullptr && expects_reply(*op);
+}
 
 SessionEngineFactory engine_sessions(Worker& worker, uint64_t memory_limit) {
   const uint64_t limit = memory_limit == 0 ? UINT64_MAX / 2 : memory_limit;

@@ -99,7 +99,7 @@ absl::StatusOr<Parcel> execute_parcel(const OpList& catalog, const v1::ExecuteRe
       entry->set_text(command.site());
     }
     GW_RETURN_IF_ERROR(append(command, *op, site, &frame));
-    parcel.replies.push_back(OpList::replies(*op));
+    parcel.replies.push_back(catalog.replies(*op));
     frame.set_first(first);
   }
   auto bytes = std::make_shared<std::string>(frame.SerializeAsString());

@@ -78,7 +78,7 @@ int serve(const Options& options) {
                       .memory_limit = config.memory_limit,
                       .fusion = config.fusion});
   if (!worker.ok()) return fail(worker.status());
-  absl::StatusOr<OpList> ops = OpList::parse(catalog_json(), catalog_hash());
+  absl::StatusOr<OpList> ops = OpList::parse(catalog_json(), catalog_hash(), op_replies);
   if (!ops.ok()) return fail(ops.status());
   absl::StatusOr<std::unique_ptr<Daemon>> daemon = Daemon::start(
       config, *std::move(ops), engine_sessions(**worker, config.session_memory_limit));

@@ -21,8 +21,11 @@ class SlotEngine {
   virtual ~SlotEngine() = default;
   virtual bool apply(const Command& command) = 0;
   virtual bool resume() = 0;
+  // Drops what is queued. A suspended command stays so until `wake`, which comes soon.
   virtual uint64_t cancel() = 0;
   virtual std::vector<ErrorRef> take_unread() = 0;
+  // Commands up to this one are applied: what other slots may wait for.
+  virtual void applied(uint64_t number) = 0;
 };
 
 class SessionEngine {

@@ -228,7 +228,6 @@ void Slot::cancel(std::function<void(uint64_t)> done) {
     parcels += inbox_.size();
   }
   const uint64_t dropped = engine_->cancel();
-  if (suspended_) leave_suspension();
   if (parcels == 0) return done(dropped);
   cancelling_.push_back({parcels, dropped, std::move(done)});
 }
@@ -243,7 +242,10 @@ std::vector<ErrorRef> Slot::end(const absl::Status& status) {
     inbox_bytes_ = 0;
   }
   std::vector<ErrorRef> unread;
-  if (engine_) unread = engine_->take_unread();
+  if (engine_) {
+    unread = engine_->take_unread();
+    engine_->applied(UINT64_MAX);  // nobody waits for a slot that has ended
+  }
   if (std::shared_ptr<Connection> connection = outbox_.connection()) {
     connection->finish(status, {});
     outbox_.detach(connection.get());
@@ -290,17 +292,27 @@ bool Slot::advance(int* budget) {
   return position_ == commands.size();
 }
 
+void Slot::start(std::unique_ptr<SlotEngine> engine) {
+  engine_ = std::move(engine);
+  engine_->applied(0);
+}
+
+void Slot::publish_applied() {
+  outbox_.set_applied(applied());
+  engine_->applied(applied());
+}
+
 bool Slot::start_parcel() {
   if (!take_parcel()) return false;
   if (parcel_.last) {
-    outbox_.set_applied(applied());
+    publish_applied();
     std::shared_ptr<Connection> connection = outbox_.connection();
     if (connection.get() == parcel_.from) connection->finish(absl::OkStatus(), {});
     close_parcel();
     return true;
   }
   if (absl::Status status = open_parcel(); !status.ok()) {
-    outbox_.set_applied(applied());
+    publish_applied();
     refuse(status);
     close_parcel();
     return true;
@@ -315,11 +327,7 @@ bool Slot::run() {
   Outbox::Cork cork(outbox_);
   for (;;) {
     if (suspended_) {
-      if (!cancelling_.empty()) {
-        cancel_now();
-      } else if (!woken_.exchange(false, std::memory_order_acq_rel) || !engine_->resume()) {
-        break;
-      }
+      if (!woken_.exchange(false, std::memory_order_acq_rel) || !engine_->resume()) break;
       leave_suspension();
     }
     if (!open_) {
@@ -330,7 +338,7 @@ bool Slot::run() {
       break;
     }
   }
-  outbox_.set_applied(applied());
+  publish_applied();
   return !suspended_ && budget <= 0;
 }
 

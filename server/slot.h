@@ -64,7 +64,7 @@ class Slot {
   void execute(Parcel parcel);
 
   // --- On the session's strand ---
-  void start(std::unique_ptr<SlotEngine> engine) { engine_ = std::move(engine); }
+  void start(std::unique_ptr<SlotEngine> engine);
   void wake();  // from any thread, as Dispatcher's `wake`
   // Applies what has come, kTurnCommands or a millisecond of it. True: there is more to do.
   bool run();
@@ -95,6 +95,7 @@ class Slot {
   void refuse(const absl::Status& status);
   bool advance(int* budget);
   void cancel_now();
+  void publish_applied();
   void leave_suspension();
   void drop_parcels_of(const Connection* connection);
 
