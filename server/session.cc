@@ -69,6 +69,11 @@ std::shared_ptr<Upload> Session::find_upload(uint32_t slot, uint64_t transfer) {
   return upload.ok() ? *upload : nullptr;
 }
 
+void Session::drop_upload(uint32_t slot, uint64_t transfer) {
+  std::lock_guard lock(mutex_);
+  if (!ended_) engine_->uploads().drop(slot, transfer);
+}
+
 void Session::cancel(const std::shared_ptr<Slot>& slot, std::function<void(uint64_t)> done) {
   post([slot, done = std::move(done)] { slot->cancel(done); });
 }

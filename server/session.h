@@ -37,6 +37,8 @@ class Session final : public Strand {
                                                        uint64_t total);
   // As it is; null when there are too many or the session has ended.
   std::shared_ptr<Upload> find_upload(uint32_t slot, uint64_t transfer);
+  // The client does not want it any more.
+  void drop_upload(uint32_t slot, uint64_t transfer);
   void cancel(const std::shared_ptr<Slot>& slot, std::function<void(uint64_t)> done);
   // Ends a slot; with the last one the session stays and waits for its lease.
   using EndDone = std::function<void(std::vector<ErrorRef>)>;
