@@ -1,31 +1,13 @@
-from collections.abc import Iterable as _Iterable
-from collections.abc import Mapping as _Mapping
-from typing import ClassVar as _ClassVar
-
+from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
-from google.protobuf.internal import containers as _containers
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Op(_message.Message):
-    __slots__ = (
-        "number",
-        "name",
-        "doc",
-        "signature",
-        "params",
-        "returns",
-        "shape_rule",
-        "type_rule",
-        "differentiable",
-        "in_place",
-        "out",
-        "method",
-        "kind",
-        "module",
-        "outputs",
-    )
+    __slots__ = ("number", "name", "doc", "signature", "params", "returns", "shape_rule", "type_rule", "differentiable", "in_place", "out", "method", "kind", "module", "outputs")
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     DOC_FIELD_NUMBER: _ClassVar[int]
@@ -56,24 +38,7 @@ class Op(_message.Message):
     kind: str
     module: Module
     outputs: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(
-        self,
-        number: int | None = ...,
-        name: str | None = ...,
-        doc: str | None = ...,
-        signature: str | None = ...,
-        params: _Iterable[Param | _Mapping] | None = ...,
-        returns: str | None = ...,
-        shape_rule: str | None = ...,
-        type_rule: str | None = ...,
-        differentiable: bool | None = ...,
-        in_place: bool | None = ...,
-        out: bool | None = ...,
-        method: bool | None = ...,
-        kind: str | None = ...,
-        module: Module | _Mapping | None = ...,
-        outputs: _Iterable[str] | None = ...,
-    ) -> None: ...
+    def __init__(self, number: _Optional[int] = ..., name: _Optional[str] = ..., doc: _Optional[str] = ..., signature: _Optional[str] = ..., params: _Optional[_Iterable[_Union[Param, _Mapping]]] = ..., returns: _Optional[str] = ..., shape_rule: _Optional[str] = ..., type_rule: _Optional[str] = ..., differentiable: _Optional[bool] = ..., in_place: _Optional[bool] = ..., out: _Optional[bool] = ..., method: _Optional[bool] = ..., kind: _Optional[str] = ..., module: _Optional[_Union[Module, _Mapping]] = ..., outputs: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Param(_message.Message):
     __slots__ = ("name", "type", "optional", "has_default", "default_text", "keyword_only")
@@ -89,15 +54,7 @@ class Param(_message.Message):
     has_default: bool
     default_text: str
     keyword_only: bool
-    def __init__(
-        self,
-        name: str | None = ...,
-        type: str | None = ...,
-        optional: bool | None = ...,
-        has_default: bool | None = ...,
-        default_text: str | None = ...,
-        keyword_only: bool | None = ...,
-    ) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., type: _Optional[str] = ..., optional: _Optional[bool] = ..., has_default: _Optional[bool] = ..., default_text: _Optional[str] = ..., keyword_only: _Optional[bool] = ...) -> None: ...
 
 class Module(_message.Message):
     __slots__ = ("name", "parameters", "buffers", "forward", "forward_doc")
@@ -111,11 +68,4 @@ class Module(_message.Message):
     buffers: _containers.RepeatedScalarFieldContainer[str]
     forward: str
     forward_doc: str
-    def __init__(
-        self,
-        name: str | None = ...,
-        parameters: _Iterable[str] | None = ...,
-        buffers: _Iterable[str] | None = ...,
-        forward: str | None = ...,
-        forward_doc: str | None = ...,
-    ) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., parameters: _Optional[_Iterable[str]] = ..., buffers: _Optional[_Iterable[str]] = ..., forward: _Optional[str] = ..., forward_doc: _Optional[str] = ...) -> None: ...

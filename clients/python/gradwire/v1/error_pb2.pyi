@@ -1,8 +1,7 @@
-from typing import ClassVar as _ClassVar
-
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
-from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
@@ -22,7 +21,6 @@ class ErrorKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     KEY_ERROR: _ClassVar[ErrorKind]
     CONNECTION_ERROR: _ClassVar[ErrorKind]
     PERMISSION_ERROR: _ClassVar[ErrorKind]
-
 ERROR_KIND_UNSPECIFIED: ErrorKind
 RUNTIME_ERROR: ErrorKind
 TYPE_ERROR: ErrorKind
@@ -52,12 +50,4 @@ class Error(_message.Message):
     number: int
     slot: int
     site: str
-    def __init__(
-        self,
-        kind: ErrorKind | str | None = ...,
-        message: str | None = ...,
-        op: str | None = ...,
-        number: int | None = ...,
-        slot: int | None = ...,
-        site: str | None = ...,
-    ) -> None: ...
+    def __init__(self, kind: _Optional[_Union[ErrorKind, str]] = ..., message: _Optional[str] = ..., op: _Optional[str] = ..., number: _Optional[int] = ..., slot: _Optional[int] = ..., site: _Optional[str] = ...) -> None: ...

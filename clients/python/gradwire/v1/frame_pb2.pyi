@@ -1,14 +1,11 @@
-from collections.abc import Iterable as _Iterable
-from collections.abc import Mapping as _Mapping
-from typing import ClassVar as _ClassVar
-
-from google.protobuf import descriptor as _descriptor
-from google.protobuf import message as _message
-from google.protobuf.internal import containers as _containers
-from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
-
 from gradwire.v1 import error_pb2 as _error_pb2
 from gradwire.v1 import tensor_pb2 as _tensor_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
@@ -26,15 +23,7 @@ class Frame(_message.Message):
     tape: bytes
     sites: _containers.RepeatedCompositeFieldContainer[Site]
     acknowledged: int
-    def __init__(
-        self,
-        first: int | None = ...,
-        heads: _Iterable[int] | None = ...,
-        ids: _Iterable[int] | None = ...,
-        tape: bytes | None = ...,
-        sites: _Iterable[Site | _Mapping] | None = ...,
-        acknowledged: int | None = ...,
-    ) -> None: ...
+    def __init__(self, first: _Optional[int] = ..., heads: _Optional[_Iterable[int]] = ..., ids: _Optional[_Iterable[int]] = ..., tape: _Optional[bytes] = ..., sites: _Optional[_Iterable[_Union[Site, _Mapping]]] = ..., acknowledged: _Optional[int] = ...) -> None: ...
 
 class Site(_message.Message):
     __slots__ = ("id", "text")
@@ -42,7 +31,7 @@ class Site(_message.Message):
     TEXT_FIELD_NUMBER: _ClassVar[int]
     id: int
     text: str
-    def __init__(self, id: int | None = ..., text: str | None = ...) -> None: ...
+    def __init__(self, id: _Optional[int] = ..., text: _Optional[str] = ...) -> None: ...
 
 class Command(_message.Message):
     __slots__ = ("number", "op", "inputs", "outputs", "attributes", "form", "site")
@@ -60,16 +49,7 @@ class Command(_message.Message):
     attributes: _containers.RepeatedCompositeFieldContainer[Value]
     form: int
     site: str
-    def __init__(
-        self,
-        number: int | None = ...,
-        op: str | None = ...,
-        inputs: _Iterable[int] | None = ...,
-        outputs: _Iterable[int] | None = ...,
-        attributes: _Iterable[Value | _Mapping] | None = ...,
-        form: int | None = ...,
-        site: str | None = ...,
-    ) -> None: ...
+    def __init__(self, number: _Optional[int] = ..., op: _Optional[str] = ..., inputs: _Optional[_Iterable[int]] = ..., outputs: _Optional[_Iterable[int]] = ..., attributes: _Optional[_Iterable[_Union[Value, _Mapping]]] = ..., form: _Optional[int] = ..., site: _Optional[str] = ...) -> None: ...
 
 class Value(_message.Message):
     __slots__ = ("boolean", "integer", "number", "text", "data", "list", "ints", "floats", "dtype")
@@ -77,20 +57,17 @@ class Value(_message.Message):
         __slots__ = ("values",)
         VALUES_FIELD_NUMBER: _ClassVar[int]
         values: _containers.RepeatedCompositeFieldContainer[Value]
-        def __init__(self, values: _Iterable[Value | _Mapping] | None = ...) -> None: ...
-
+        def __init__(self, values: _Optional[_Iterable[_Union[Value, _Mapping]]] = ...) -> None: ...
     class Ints(_message.Message):
         __slots__ = ("values",)
         VALUES_FIELD_NUMBER: _ClassVar[int]
         values: _containers.RepeatedScalarFieldContainer[int]
-        def __init__(self, values: _Iterable[int] | None = ...) -> None: ...
-
+        def __init__(self, values: _Optional[_Iterable[int]] = ...) -> None: ...
     class Floats(_message.Message):
         __slots__ = ("values",)
         VALUES_FIELD_NUMBER: _ClassVar[int]
         values: _containers.RepeatedScalarFieldContainer[float]
-        def __init__(self, values: _Iterable[float] | None = ...) -> None: ...
-
+        def __init__(self, values: _Optional[_Iterable[float]] = ...) -> None: ...
     BOOLEAN_FIELD_NUMBER: _ClassVar[int]
     INTEGER_FIELD_NUMBER: _ClassVar[int]
     NUMBER_FIELD_NUMBER: _ClassVar[int]
@@ -109,18 +86,7 @@ class Value(_message.Message):
     ints: Value.Ints
     floats: Value.Floats
     dtype: _tensor_pb2.DType
-    def __init__(
-        self,
-        boolean: bool | None = ...,
-        integer: int | None = ...,
-        number: float | None = ...,
-        text: str | None = ...,
-        data: bytes | None = ...,
-        list: Value.List | _Mapping | None = ...,
-        ints: Value.Ints | _Mapping | None = ...,
-        floats: Value.Floats | _Mapping | None = ...,
-        dtype: _tensor_pb2.DType | str | None = ...,
-    ) -> None: ...
+    def __init__(self, boolean: _Optional[bool] = ..., integer: _Optional[int] = ..., number: _Optional[float] = ..., text: _Optional[str] = ..., data: _Optional[bytes] = ..., list: _Optional[_Union[Value.List, _Mapping]] = ..., ints: _Optional[_Union[Value.Ints, _Mapping]] = ..., floats: _Optional[_Union[Value.Floats, _Mapping]] = ..., dtype: _Optional[_Union[_tensor_pb2.DType, str]] = ...) -> None: ...
 
 class Replies(_message.Message):
     __slots__ = ("applied", "durable", "replies", "first")
@@ -132,13 +98,7 @@ class Replies(_message.Message):
     durable: int
     replies: _containers.RepeatedCompositeFieldContainer[Reply]
     first: int
-    def __init__(
-        self,
-        applied: int | None = ...,
-        durable: int | None = ...,
-        replies: _Iterable[Reply | _Mapping] | None = ...,
-        first: int | None = ...,
-    ) -> None: ...
+    def __init__(self, applied: _Optional[int] = ..., durable: _Optional[int] = ..., replies: _Optional[_Iterable[_Union[Reply, _Mapping]]] = ..., first: _Optional[int] = ...) -> None: ...
 
 class Reply(_message.Message):
     __slots__ = ("number", "error", "values", "metas", "event", "text", "callback")
@@ -156,32 +116,19 @@ class Reply(_message.Message):
     event: Event
     text: bytes
     callback: Callback
-    def __init__(
-        self,
-        number: int | None = ...,
-        error: _error_pb2.Error | _Mapping | None = ...,
-        values: Values | _Mapping | None = ...,
-        metas: Metas | _Mapping | None = ...,
-        event: Event | _Mapping | None = ...,
-        text: bytes | None = ...,
-        callback: Callback | _Mapping | None = ...,
-    ) -> None: ...
+    def __init__(self, number: _Optional[int] = ..., error: _Optional[_Union[_error_pb2.Error, _Mapping]] = ..., values: _Optional[_Union[Values, _Mapping]] = ..., metas: _Optional[_Union[Metas, _Mapping]] = ..., event: _Optional[_Union[Event, _Mapping]] = ..., text: _Optional[bytes] = ..., callback: _Optional[_Union[Callback, _Mapping]] = ...) -> None: ...
 
 class Values(_message.Message):
     __slots__ = ("values",)
     VALUES_FIELD_NUMBER: _ClassVar[int]
     values: _containers.RepeatedCompositeFieldContainer[_tensor_pb2.TensorValue]
-    def __init__(
-        self, values: _Iterable[_tensor_pb2.TensorValue | _Mapping] | None = ...
-    ) -> None: ...
+    def __init__(self, values: _Optional[_Iterable[_Union[_tensor_pb2.TensorValue, _Mapping]]] = ...) -> None: ...
 
 class Metas(_message.Message):
     __slots__ = ("metas",)
     METAS_FIELD_NUMBER: _ClassVar[int]
     metas: _containers.RepeatedCompositeFieldContainer[_tensor_pb2.TensorMeta]
-    def __init__(
-        self, metas: _Iterable[_tensor_pb2.TensorMeta | _Mapping] | None = ...
-    ) -> None: ...
+    def __init__(self, metas: _Optional[_Iterable[_Union[_tensor_pb2.TensorMeta, _Mapping]]] = ...) -> None: ...
 
 class Event(_message.Message):
     __slots__ = ("kind", "error", "text")
@@ -191,7 +138,6 @@ class Event(_message.Message):
         DRAINING: _ClassVar[Event.Kind]
         UNREAD_ERROR: _ClassVar[Event.Kind]
         FENCED: _ClassVar[Event.Kind]
-
     KIND_UNSPECIFIED: Event.Kind
     DRAINING: Event.Kind
     UNREAD_ERROR: Event.Kind
@@ -202,12 +148,7 @@ class Event(_message.Message):
     kind: Event.Kind
     error: _error_pb2.Error
     text: str
-    def __init__(
-        self,
-        kind: Event.Kind | str | None = ...,
-        error: _error_pb2.Error | _Mapping | None = ...,
-        text: str | None = ...,
-    ) -> None: ...
+    def __init__(self, kind: _Optional[_Union[Event.Kind, str]] = ..., error: _Optional[_Union[_error_pb2.Error, _Mapping]] = ..., text: _Optional[str] = ...) -> None: ...
 
 class Callback(_message.Message):
     __slots__ = ("callback", "hook", "tensors")
@@ -217,9 +158,4 @@ class Callback(_message.Message):
     callback: int
     hook: int
     tensors: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(
-        self,
-        callback: int | None = ...,
-        hook: int | None = ...,
-        tensors: _Iterable[int] | None = ...,
-    ) -> None: ...
+    def __init__(self, callback: _Optional[int] = ..., hook: _Optional[int] = ..., tensors: _Optional[_Iterable[int]] = ...) -> None: ...

@@ -1,14 +1,11 @@
-from collections.abc import Iterable as _Iterable
-from collections.abc import Mapping as _Mapping
-from typing import ClassVar as _ClassVar
-
-from google.protobuf import descriptor as _descriptor
-from google.protobuf import message as _message
-from google.protobuf.internal import containers as _containers
-
 from gradwire.v1 import catalog_pb2 as _catalog_pb2
 from gradwire.v1 import error_pb2 as _error_pb2
 from gradwire.v1 import frame_pb2 as _frame_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
@@ -20,12 +17,7 @@ class HelloRequest(_message.Message):
     protocol_min: int
     protocol_max: int
     client: str
-    def __init__(
-        self,
-        protocol_min: int | None = ...,
-        protocol_max: int | None = ...,
-        client: str | None = ...,
-    ) -> None: ...
+    def __init__(self, protocol_min: _Optional[int] = ..., protocol_max: _Optional[int] = ..., client: _Optional[str] = ...) -> None: ...
 
 class HelloResponse(_message.Message):
     __slots__ = ("protocol", "server", "catalog_hash", "features", "limits", "error")
@@ -41,15 +33,7 @@ class HelloResponse(_message.Message):
     features: _containers.RepeatedScalarFieldContainer[str]
     limits: Limits
     error: _error_pb2.Error
-    def __init__(
-        self,
-        protocol: int | None = ...,
-        server: str | None = ...,
-        catalog_hash: str | None = ...,
-        features: _Iterable[str] | None = ...,
-        limits: Limits | _Mapping | None = ...,
-        error: _error_pb2.Error | _Mapping | None = ...,
-    ) -> None: ...
+    def __init__(self, protocol: _Optional[int] = ..., server: _Optional[str] = ..., catalog_hash: _Optional[str] = ..., features: _Optional[_Iterable[str]] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., error: _Optional[_Union[_error_pb2.Error, _Mapping]] = ...) -> None: ...
 
 class Limits(_message.Message):
     __slots__ = ("frame_bytes", "frame_commands", "inline_bytes", "chunk_bytes", "rank")
@@ -63,14 +47,7 @@ class Limits(_message.Message):
     inline_bytes: int
     chunk_bytes: int
     rank: int
-    def __init__(
-        self,
-        frame_bytes: int | None = ...,
-        frame_commands: int | None = ...,
-        inline_bytes: int | None = ...,
-        chunk_bytes: int | None = ...,
-        rank: int | None = ...,
-    ) -> None: ...
+    def __init__(self, frame_bytes: _Optional[int] = ..., frame_commands: _Optional[int] = ..., inline_bytes: _Optional[int] = ..., chunk_bytes: _Optional[int] = ..., rank: _Optional[int] = ...) -> None: ...
 
 class OpenRequest(_message.Message):
     __slots__ = ("name", "client")
@@ -78,7 +55,7 @@ class OpenRequest(_message.Message):
     CLIENT_FIELD_NUMBER: _ClassVar[int]
     name: str
     client: str
-    def __init__(self, name: str | None = ..., client: str | None = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., client: _Optional[str] = ...) -> None: ...
 
 class SlotKey(_message.Message):
     __slots__ = ("session", "slot", "secret", "epoch")
@@ -90,13 +67,7 @@ class SlotKey(_message.Message):
     slot: int
     secret: bytes
     epoch: int
-    def __init__(
-        self,
-        session: int | None = ...,
-        slot: int | None = ...,
-        secret: bytes | None = ...,
-        epoch: int | None = ...,
-    ) -> None: ...
+    def __init__(self, session: _Optional[int] = ..., slot: _Optional[int] = ..., secret: _Optional[bytes] = ..., epoch: _Optional[int] = ...) -> None: ...
 
 class OpenResponse(_message.Message):
     __slots__ = ("key", "devices", "applied", "lease_seconds")
@@ -108,13 +79,7 @@ class OpenResponse(_message.Message):
     devices: _containers.RepeatedScalarFieldContainer[str]
     applied: int
     lease_seconds: float
-    def __init__(
-        self,
-        key: SlotKey | _Mapping | None = ...,
-        devices: _Iterable[str] | None = ...,
-        applied: int | None = ...,
-        lease_seconds: float | None = ...,
-    ) -> None: ...
+    def __init__(self, key: _Optional[_Union[SlotKey, _Mapping]] = ..., devices: _Optional[_Iterable[str]] = ..., applied: _Optional[int] = ..., lease_seconds: _Optional[float] = ...) -> None: ...
 
 class AttachRequest(_message.Message):
     __slots__ = ("key", "new_slot")
@@ -122,9 +87,7 @@ class AttachRequest(_message.Message):
     NEW_SLOT_FIELD_NUMBER: _ClassVar[int]
     key: SlotKey
     new_slot: bool
-    def __init__(
-        self, key: SlotKey | _Mapping | None = ..., new_slot: bool | None = ...
-    ) -> None: ...
+    def __init__(self, key: _Optional[_Union[SlotKey, _Mapping]] = ..., new_slot: _Optional[bool] = ...) -> None: ...
 
 class CloseRequest(_message.Message):
     __slots__ = ("key", "end_session")
@@ -132,15 +95,13 @@ class CloseRequest(_message.Message):
     END_SESSION_FIELD_NUMBER: _ClassVar[int]
     key: SlotKey
     end_session: bool
-    def __init__(
-        self, key: SlotKey | _Mapping | None = ..., end_session: bool | None = ...
-    ) -> None: ...
+    def __init__(self, key: _Optional[_Union[SlotKey, _Mapping]] = ..., end_session: _Optional[bool] = ...) -> None: ...
 
 class CloseResponse(_message.Message):
     __slots__ = ("unread",)
     UNREAD_FIELD_NUMBER: _ClassVar[int]
     unread: _containers.RepeatedCompositeFieldContainer[_error_pb2.Error]
-    def __init__(self, unread: _Iterable[_error_pb2.Error | _Mapping] | None = ...) -> None: ...
+    def __init__(self, unread: _Optional[_Iterable[_Union[_error_pb2.Error, _Mapping]]] = ...) -> None: ...
 
 class StreamRequest(_message.Message):
     __slots__ = ("start", "frame")
@@ -148,11 +109,7 @@ class StreamRequest(_message.Message):
     FRAME_FIELD_NUMBER: _ClassVar[int]
     start: SlotKey
     frame: _frame_pb2.Frame
-    def __init__(
-        self,
-        start: SlotKey | _Mapping | None = ...,
-        frame: _frame_pb2.Frame | _Mapping | None = ...,
-    ) -> None: ...
+    def __init__(self, start: _Optional[_Union[SlotKey, _Mapping]] = ..., frame: _Optional[_Union[_frame_pb2.Frame, _Mapping]] = ...) -> None: ...
 
 class ExecuteRequest(_message.Message):
     __slots__ = ("key", "commands")
@@ -160,23 +117,19 @@ class ExecuteRequest(_message.Message):
     COMMANDS_FIELD_NUMBER: _ClassVar[int]
     key: SlotKey
     commands: _containers.RepeatedCompositeFieldContainer[_frame_pb2.Command]
-    def __init__(
-        self,
-        key: SlotKey | _Mapping | None = ...,
-        commands: _Iterable[_frame_pb2.Command | _Mapping] | None = ...,
-    ) -> None: ...
+    def __init__(self, key: _Optional[_Union[SlotKey, _Mapping]] = ..., commands: _Optional[_Iterable[_Union[_frame_pb2.Command, _Mapping]]] = ...) -> None: ...
 
 class CancelRequest(_message.Message):
     __slots__ = ("key",)
     KEY_FIELD_NUMBER: _ClassVar[int]
     key: SlotKey
-    def __init__(self, key: SlotKey | _Mapping | None = ...) -> None: ...
+    def __init__(self, key: _Optional[_Union[SlotKey, _Mapping]] = ...) -> None: ...
 
 class CancelResponse(_message.Message):
     __slots__ = ("cancelled",)
     CANCELLED_FIELD_NUMBER: _ClassVar[int]
     cancelled: int
-    def __init__(self, cancelled: int | None = ...) -> None: ...
+    def __init__(self, cancelled: _Optional[int] = ...) -> None: ...
 
 class UploadChunk(_message.Message):
     __slots__ = ("key", "transfer", "total", "offset", "crc32c", "data")
@@ -192,15 +145,7 @@ class UploadChunk(_message.Message):
     offset: int
     crc32c: int
     data: bytes
-    def __init__(
-        self,
-        key: SlotKey | _Mapping | None = ...,
-        transfer: int | None = ...,
-        total: int | None = ...,
-        offset: int | None = ...,
-        crc32c: int | None = ...,
-        data: bytes | None = ...,
-    ) -> None: ...
+    def __init__(self, key: _Optional[_Union[SlotKey, _Mapping]] = ..., transfer: _Optional[int] = ..., total: _Optional[int] = ..., offset: _Optional[int] = ..., crc32c: _Optional[int] = ..., data: _Optional[bytes] = ...) -> None: ...
 
 class UploadResponse(_message.Message):
     __slots__ = ("received", "error")
@@ -208,9 +153,7 @@ class UploadResponse(_message.Message):
     ERROR_FIELD_NUMBER: _ClassVar[int]
     received: int
     error: _error_pb2.Error
-    def __init__(
-        self, received: int | None = ..., error: _error_pb2.Error | _Mapping | None = ...
-    ) -> None: ...
+    def __init__(self, received: _Optional[int] = ..., error: _Optional[_Union[_error_pb2.Error, _Mapping]] = ...) -> None: ...
 
 class UploadStatusRequest(_message.Message):
     __slots__ = ("key", "transfer")
@@ -218,9 +161,7 @@ class UploadStatusRequest(_message.Message):
     TRANSFER_FIELD_NUMBER: _ClassVar[int]
     key: SlotKey
     transfer: int
-    def __init__(
-        self, key: SlotKey | _Mapping | None = ..., transfer: int | None = ...
-    ) -> None: ...
+    def __init__(self, key: _Optional[_Union[SlotKey, _Mapping]] = ..., transfer: _Optional[int] = ...) -> None: ...
 
 class DownloadRequest(_message.Message):
     __slots__ = ("key", "transfer", "offset", "chunk_bytes")
@@ -232,13 +173,7 @@ class DownloadRequest(_message.Message):
     transfer: int
     offset: int
     chunk_bytes: int
-    def __init__(
-        self,
-        key: SlotKey | _Mapping | None = ...,
-        transfer: int | None = ...,
-        offset: int | None = ...,
-        chunk_bytes: int | None = ...,
-    ) -> None: ...
+    def __init__(self, key: _Optional[_Union[SlotKey, _Mapping]] = ..., transfer: _Optional[int] = ..., offset: _Optional[int] = ..., chunk_bytes: _Optional[int] = ...) -> None: ...
 
 class DownloadChunk(_message.Message):
     __slots__ = ("offset", "total", "crc32c", "data", "error")
@@ -252,20 +187,13 @@ class DownloadChunk(_message.Message):
     crc32c: int
     data: bytes
     error: _error_pb2.Error
-    def __init__(
-        self,
-        offset: int | None = ...,
-        total: int | None = ...,
-        crc32c: int | None = ...,
-        data: bytes | None = ...,
-        error: _error_pb2.Error | _Mapping | None = ...,
-    ) -> None: ...
+    def __init__(self, offset: _Optional[int] = ..., total: _Optional[int] = ..., crc32c: _Optional[int] = ..., data: _Optional[bytes] = ..., error: _Optional[_Union[_error_pb2.Error, _Mapping]] = ...) -> None: ...
 
 class ListOpsRequest(_message.Message):
     __slots__ = ("prefix",)
     PREFIX_FIELD_NUMBER: _ClassVar[int]
     prefix: str
-    def __init__(self, prefix: str | None = ...) -> None: ...
+    def __init__(self, prefix: _Optional[str] = ...) -> None: ...
 
 class ListOpsResponse(_message.Message):
     __slots__ = ("ops", "catalog_hash")
@@ -273,8 +201,4 @@ class ListOpsResponse(_message.Message):
     CATALOG_HASH_FIELD_NUMBER: _ClassVar[int]
     ops: _containers.RepeatedCompositeFieldContainer[_catalog_pb2.Op]
     catalog_hash: str
-    def __init__(
-        self,
-        ops: _Iterable[_catalog_pb2.Op | _Mapping] | None = ...,
-        catalog_hash: str | None = ...,
-    ) -> None: ...
+    def __init__(self, ops: _Optional[_Iterable[_Union[_catalog_pb2.Op, _Mapping]]] = ..., catalog_hash: _Optional[str] = ...) -> None: ...

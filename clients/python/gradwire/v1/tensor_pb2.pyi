@@ -1,11 +1,9 @@
-from collections.abc import Iterable as _Iterable
-from collections.abc import Mapping as _Mapping
-from typing import ClassVar as _ClassVar
-
-from google.protobuf import descriptor as _descriptor
-from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
@@ -22,7 +20,6 @@ class DType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     INT8: _ClassVar[DType]
     UINT8: _ClassVar[DType]
     BOOL: _ClassVar[DType]
-
 DTYPE_UNSPECIFIED: DType
 FLOAT32: DType
 FLOAT64: DType
@@ -36,16 +33,7 @@ UINT8: DType
 BOOL: DType
 
 class TensorMeta(_message.Message):
-    __slots__ = (
-        "dtype",
-        "shape",
-        "strides",
-        "device",
-        "requires_grad",
-        "is_leaf",
-        "grad_fn",
-        "defined",
-    )
+    __slots__ = ("dtype", "shape", "strides", "device", "requires_grad", "is_leaf", "grad_fn", "defined")
     DTYPE_FIELD_NUMBER: _ClassVar[int]
     SHAPE_FIELD_NUMBER: _ClassVar[int]
     STRIDES_FIELD_NUMBER: _ClassVar[int]
@@ -62,17 +50,7 @@ class TensorMeta(_message.Message):
     is_leaf: bool
     grad_fn: str
     defined: bool
-    def __init__(
-        self,
-        dtype: DType | str | None = ...,
-        shape: _Iterable[int] | None = ...,
-        strides: _Iterable[int] | None = ...,
-        device: str | None = ...,
-        requires_grad: bool | None = ...,
-        is_leaf: bool | None = ...,
-        grad_fn: str | None = ...,
-        defined: bool | None = ...,
-    ) -> None: ...
+    def __init__(self, dtype: _Optional[_Union[DType, str]] = ..., shape: _Optional[_Iterable[int]] = ..., strides: _Optional[_Iterable[int]] = ..., device: _Optional[str] = ..., requires_grad: _Optional[bool] = ..., is_leaf: _Optional[bool] = ..., grad_fn: _Optional[str] = ..., defined: _Optional[bool] = ...) -> None: ...
 
 class TensorValue(_message.Message):
     __slots__ = ("meta", "data", "transfer", "bytes")
@@ -84,10 +62,4 @@ class TensorValue(_message.Message):
     data: bytes
     transfer: int
     bytes: int
-    def __init__(
-        self,
-        meta: TensorMeta | _Mapping | None = ...,
-        data: bytes | None = ...,
-        transfer: int | None = ...,
-        bytes: int | None = ...,
-    ) -> None: ...
+    def __init__(self, meta: _Optional[_Union[TensorMeta, _Mapping]] = ..., data: _Optional[bytes] = ..., transfer: _Optional[int] = ..., bytes: _Optional[int] = ...) -> None: ...
