@@ -1,5 +1,4 @@
 // gradwired: starts the engine and the services, and stops them in good order.
-#include <malloc.h>
 #include <signal.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
@@ -14,6 +13,7 @@
 #include "server/daemon.h"
 #include "server/engine_session.h"
 #include "server/options.h"
+#include "server/tune_malloc.h"
 #include "server/version.h"
 
 namespace {
@@ -26,13 +26,6 @@ std::atomic<bool> orphaned{false};
 int fail(const absl::Status& status) {
   std::fprintf(stderr, "gradwired: %s\n", std::string(status.message()).c_str());
   return 1;
-}
-
-// glibc gives freed read buffers back to the system and faults them in again for the next chunk.
-void tune_malloc() {
-  mallopt(M_TOP_PAD, 64 << 20);
-  mallopt(M_TRIM_THRESHOLD, 512 << 20);
-  mallopt(M_MMAP_THRESHOLD, 128 << 20);
 }
 
 // The signals that stop the daemon, blocked in every thread: they are waited for.

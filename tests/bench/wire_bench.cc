@@ -12,6 +12,7 @@
 #include "server/crc32c.h"
 #include "server/daemon.h"
 #include "server/decode.h"
+#include "server/tune_malloc.h"
 #include "tests/server/loopback.h"
 
 namespace gradwire::server {
@@ -183,3 +184,9 @@ BENCHMARK(download)->Unit(benchmark::kMillisecond)->UseRealTime();
 
 }  // namespace
 }  // namespace gradwire::server
+
+int main(int argc, char** argv) {
+  gradwire::server::tune_malloc();
+  benchmark::Initialize(&argc, argv);
+  benchmark::RunSpecifiedBenchmarks();
+}
