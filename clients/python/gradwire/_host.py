@@ -112,7 +112,8 @@ def _from_data(data: Any, kind: dtype | None) -> Any:
             data = _plain(data)
         elif hasattr(data, "__array__") and not isinstance(data, (list, tuple)):
             return _from_data(np.asarray(data), kind)
-        values, have = _from_python(data)
+        values, have, usual = _from_python(data)
+        kind = kind or usual
     return host_tensor(convert(values, have, kind or have), kind or have, True)
 
 
@@ -122,7 +123,8 @@ def _plain(data: Any) -> Any:
     return data.tolist() if isinstance(data, _row.Tensor) else data
 
 
-def _from_python(data: Any) -> tuple[np.ndarray, dtype]:
+def _from_python(data: Any) -> tuple[np.ndarray, dtype, dtype]:
+    """Values, their dtype, and the dtype of a tensor that is made of them."""
     try:
         values = np.array(data)
     except ValueError:
@@ -132,25 +134,20 @@ def _from_python(data: Any) -> tuple[np.ndarray, dtype]:
     except OverflowError:
         raise RuntimeError("Overflow when unpacking long") from None
     kind = values.dtype.kind
+    leaf = data
+    while isinstance(leaf, (list, tuple)) and leaf:
+        leaf = leaf[0]
+    if isinstance(leaf, (np.ndarray, np.generic)) and kind in "biuf":
+        have = _dtype.from_numpy_dtype(values.dtype)
+        return values, have, have
     if kind == "b":
-        return values, _dtype.bool_
+        return values, _dtype.bool_, _dtype.bool_
     if kind in "iu":
         if kind == "u" and values.dtype.itemsize == 8:
             raise RuntimeError("Overflow when unpacking long")
-        leaf = data
-        while isinstance(leaf, (list, tuple)) and leaf:
-            leaf = leaf[0]
-        if isinstance(leaf, (np.ndarray, np.generic)):
-            return values, _dtype.from_numpy_dtype(values.dtype)
-        return values.astype(np.int64), _dtype.int64
+        return values.astype(np.int64), _dtype.int64, _dtype.int64
     if kind == "f":
-        leaf = data
-        while isinstance(leaf, (list, tuple)) and leaf:
-            leaf = leaf[0]
-        if isinstance(leaf, (np.ndarray, np.generic)):
-            return values, _dtype.from_numpy_dtype(values.dtype)
-        have = _state.default_dtype
-        return convert(values, _dtype.float64, have), have
+        return values, _dtype.float64, _state.default_dtype
     if kind == "O" and isinstance(data, (list, tuple)):
         raise TypeError(f"not a sequence: new(): data must be numbers, got {type(data[0])}")
     if kind == "c":

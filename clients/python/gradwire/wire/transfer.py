@@ -96,9 +96,7 @@ class Transfers:
             raise errors.decode(response.error)
 
     def _chunks(self, transfer: int, data: np.ndarray) -> Iterator[bytes]:
-        view = memoryview(b"")
-        if data.size:
-            view = data.reshape(-1).view(np.uint8).data.toreadonly()
+        view = data.reshape(-1).view(np.uint8) if data.size else np.empty(0, np.uint8)
         total = len(view)
         start = session_pb2.UploadChunk(key=self.session.key, transfer=transfer, total=total)
         header = start.SerializeToString()
