@@ -61,6 +61,7 @@ from ._overloads import (
     allclose,
     broadcast_shapes,
     broadcast_tensors,
+    chunk,
     clamp,
     clamp_,
     clip,

@@ -18,7 +18,7 @@ Rule = Callable[[Values], Any]
 
 
 def shape_rule(row: Any, name: str) -> Rule:
-    make = _SHAPES.get(name)
+    make = _SHAPES.get(name) or _BY_NAME.get(row.name)
     if make is None:
         return _unknown
     rule = make(row)
@@ -338,6 +338,30 @@ _SHAPES: dict[str, Callable[[Any], Rule | None]] = {
     "embedding": _known(lambda i, w: (*i, w[-1]), "input|indices", "weight", tensors=2),
     "index_select": _known(_index_select, "input", "index", "dim", tensors=2),
     "gather": _known(lambda shape, index: index, "input", "index", tensors=2),
+}
+
+
+def _narrow(shape: Any, dim: int, start: int, length: int) -> Any:
+    if not shape:
+        raise ShapeError("narrow() cannot be applied to a 0-dim tensor.")
+    at = _shapes.wrap(dim, len(shape))
+    if length < 0:
+        raise ShapeError("narrow(): length must be non-negative.")
+    first = start + shape[at] if start < 0 else start
+    if not 0 <= first <= shape[at] or first + length > shape[at]:
+        raise ShapeError(
+            f"start ({start}) + length ({length}) exceeds dimension size ({shape[at]})."
+        )
+    return (*shape[:at], length, *shape[at + 1 :])
+
+
+# Ops whose rows name no rule, but whose results this client must count or likes to know.
+_BY_NAME: dict[str, Callable[[Any], Rule | None]] = {
+    "split_with_sizes": _known(_parts(_shapes.pieces), "input", "split_sizes", "dim", tensors=1),
+    "unbind": _SHAPES["unbind"],
+    "narrow": _known(_narrow, "input", "dim", "start", "length", tensors=1),
+    "linspace": _known(lambda steps: (int(steps),), "steps", tensors=0),
+    "randperm": _known(lambda n: (int(n),), "n", tensors=0),
 }
 
 

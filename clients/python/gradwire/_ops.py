@@ -675,24 +675,16 @@ def stack(tensors: Sequence[Tensor], dim: int = 0, *, axis: Any = None) -> Any:
     return call(ROWS["stack"], (tensors, dim))
 
 
-def split(input: Tensor, split_size: int | Sequence[int], dim: int = 0, *, axis: Any = None) -> Any:
-    """Does split.
+def split_with_sizes(
+    input: Tensor, split_sizes: int | Sequence[int], dim: int = 0, *, axis: Any = None
+) -> Any:
+    """Does split_with_sizes.
 
-    split(Tensor input, int[] split_size, int dim=0) -> Tensor[]
+    split_with_sizes(Tensor input, int[] split_sizes, int dim=0) -> Tensor[]
     """
     if axis is not None:
         dim = axis
-    return call(ROWS["split"], (input, split_size, dim))
-
-
-def chunk(input: Tensor, chunks: int, dim: int = 0, *, axis: Any = None) -> Any:
-    """Does chunk.
-
-    chunk(Tensor input, int chunks, int dim=0) -> Tensor[]
-    """
-    if axis is not None:
-        dim = axis
-    return call(ROWS["chunk"], (input, chunks, dim))
+    return call(ROWS["split_with_sizes"], (input, split_sizes, dim))
 
 
 def unbind(input: Tensor, dim: int = 0, *, axis: Any = None) -> Any:
@@ -703,6 +695,23 @@ def unbind(input: Tensor, dim: int = 0, *, axis: Any = None) -> Any:
     if axis is not None:
         dim = axis
     return call(ROWS["unbind"], (input, dim))
+
+
+def narrow(
+    input: Tensor,
+    dim: int = REQUIRED,
+    start: int = REQUIRED,
+    length: int = REQUIRED,
+    *,
+    axis: Any = None,
+) -> Any:
+    """Does narrow.
+
+    narrow(Tensor input, int dim, int start, int length) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["narrow"], (input, dim, start, length))
 
 
 def index_select(
@@ -1391,14 +1400,16 @@ class Methods:
         """
         return call_(ROWS["index_put_"], (self, indices, values, accumulate))
 
-    def chunk(self, chunks: int, dim: int = 0, *, axis: Any = None) -> Any:
-        """Does chunk.
+    def split_with_sizes(
+        self, split_sizes: int | Sequence[int], dim: int = 0, *, axis: Any = None
+    ) -> Any:
+        """Does split_with_sizes.
 
-        chunk(Tensor input, int chunks, int dim=0) -> Tensor[]
+        split_with_sizes(Tensor input, int[] split_sizes, int dim=0) -> Tensor[]
         """
         if axis is not None:
             dim = axis
-        return call(ROWS["chunk"], (self, chunks, dim))
+        return call(ROWS["split_with_sizes"], (self, split_sizes, dim))
 
     def unbind(self, dim: int = 0, *, axis: Any = None) -> Any:
         """Does unbind.
@@ -1408,6 +1419,22 @@ class Methods:
         if axis is not None:
             dim = axis
         return call(ROWS["unbind"], (self, dim))
+
+    def narrow(
+        self,
+        dim: int = REQUIRED,
+        start: int = REQUIRED,
+        length: int = REQUIRED,
+        *,
+        axis: Any = None,
+    ) -> Any:
+        """Does narrow.
+
+        narrow(Tensor input, int dim, int start, int length) -> Tensor
+        """
+        if axis is not None:
+            dim = axis
+        return call(ROWS["narrow"], (self, dim, start, length))
 
     def index_select(
         self, dim: int = REQUIRED, index: Tensor = REQUIRED, *, axis: Any = None

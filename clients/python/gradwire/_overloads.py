@@ -154,7 +154,7 @@ def var_mean(input: Any, dim: Any = None, **options: Any) -> Any:
 
 def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> Any:
     """Pieces of a size, or of the given sizes, along a dim."""
-    row = ROWS["split"]
+    row = ROWS["split_with_sizes"]
     shape = tensor._sizes()
     if isinstance(split_size_or_sections, int):
         from . import _shapes
@@ -167,6 +167,19 @@ def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> Any:
     else:
         pieces = list(split_size_or_sections)
     return call(row, (tensor, pieces, dim))
+
+
+def chunk(input: Any, chunks: int, dim: int = 0) -> Any:
+    """At most `chunks` pieces of one size along a dim; the last may be smaller."""
+    from . import _shapes
+
+    shape = input._sizes()
+    try:
+        at = _shapes.wrap(dim, len(shape))
+        pieces = _shapes.chunks(shape[at] if shape else 0, chunks)
+    except _shapes.ShapeError as error:
+        raise error.kind(f"[chunk] {error}{here()}") from None
+    return call(ROWS["split_with_sizes"], (input, pieces, at))
 
 
 def squeeze(input: Any, dim: Any = None) -> Any:
@@ -269,7 +282,7 @@ def scalar_tensor(value: Any, *, dtype: Any = None, device: Any = None) -> Any:
 
 METHODS = [
     div, div_, clamp, clamp_, max, min, var, std, split, squeeze, softmax, log_softmax,
-    allclose, isclose, equal, zero_, nonzero,
+    allclose, isclose, equal, zero_, nonzero, chunk,
 ]  # fmt: skip
 ALIASES = {"divide": div, "divide_": div_, "clip": clamp, "clip_": clamp_}
 

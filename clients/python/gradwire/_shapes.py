@@ -56,7 +56,8 @@ def broadcast(a: Shape, b: Shape) -> Shape:
     short, long = (a, b) if len(a) <= len(b) else (b, a)
     out = list(long)
     offset = len(long) - len(short)
-    for i, size in enumerate(short):
+    for i in reversed(range(len(short))):  # torch names the last dim that does not fit
+        size = short[i]
         other = out[i + offset]
         if size == other or size == 1:
             continue
