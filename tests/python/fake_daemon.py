@@ -14,7 +14,7 @@ from typing import Any
 import grpc
 import numpy as np
 from gradwire import _dtype
-from gradwire._rows import ROWS
+from gradwire._rows import MODULES, ROWS
 from gradwire.v1 import error_pb2, frame_pb2, session_pb2, tensor_pb2
 
 BY_NUMBER = {row.number: row for row in ROWS.values()}
@@ -120,6 +120,7 @@ def divide(a: Any, b: Any) -> Any:
 
 
 OPS: dict[str, Any] = {
+    "nn.functional.linear": lambda x, w, b: x @ w.T + (0 if b is None else b),
     "add": lambda a, b, alpha: a + b * alpha if alpha != 1 else a + b,
     "sub": lambda a, b, alpha: a - b * alpha if alpha != 1 else a - b,
     "mul": lambda a, b: a * b,
@@ -144,7 +145,9 @@ OPS: dict[str, Any] = {
     "matmul": lambda a, b: a @ b,
     "mm": lambda a, b: a @ b,
     "sum": lambda a, dim, keep, kind: a.sum(
-        axis(dim), keepdims=bool(keep), dtype=kind.numpy if kind else a.dtype if a.dtype.kind == "f" else "i8"
+        axis(dim),
+        keepdims=bool(keep),
+        dtype=kind.numpy if kind else a.dtype if a.dtype.kind == "f" else "i8",
     ),
     "mean": lambda a, dim, keep, kind: a.mean(axis(dim), keepdims=bool(keep)),
     "any": lambda a, dim, keep: a.any(axis(dim), keepdims=bool(keep)),
@@ -351,6 +354,9 @@ class FakeDaemon:
             return None
         if row.name == "session.grad":
             return frame_pb2.Reply(metas=frame_pb2.Metas(metas=[tensor_pb2.TensorMeta()]))
+        if row.name == "session.optimizer_state":
+            metas = [tensor_pb2.TensorMeta() for _ in outputs]
+            return frame_pb2.Reply(metas=frame_pb2.Metas(metas=metas))
         if row.name.startswith("session.") and row.name not in OPS:
             return None
         if row.name == "copy_":
@@ -361,6 +367,11 @@ class FakeDaemon:
             return None
         if row.name == "index_put_":
             values[0][index_of(values[1])] = values[2]
+            return None
+        if row.name in MODULES:
+            self._make_state(row, values, outputs)
+            return None
+        if row.name.startswith("optim."):
             return None
         for value in values:
             if isinstance(value, Poison):
@@ -377,6 +388,31 @@ class FakeDaemon:
         else:
             self.tensors[outputs[0]] = np.asarray(made)
         return None
+
+    def _make_state(self, row: Any, values: list[Any], outputs: list[int]) -> None:
+        """A module's state: only its sizes matter here."""
+        named = dict(zip(row.names, values, strict=True))
+        kind = named["dtype"].numpy
+        if row.name == "nn.Linear":
+            shapes: Any = [(named["out_features"], named["in_features"]), (named["out_features"],)]
+        elif row.name == "nn.Conv2d":
+            channels = named["in_channels"] // named["groups"]
+            shapes = [
+                (named["out_channels"], channels, *named["kernel_size"]),
+                (named["out_channels"],),
+            ]
+        elif row.name == "nn.BatchNorm2d":
+            shapes = [(named["num_features"],)] * 4 + [()]
+        elif row.name == "nn.Embedding":
+            shapes = [(named["num_embeddings"], named["embedding_dim"])]
+        else:
+            shapes = [tuple(named["normalized_shape"])] * 2
+        draw = np.random.default_rng(0)
+        for id, name, shape in zip(outputs, row.outputs, shapes, strict=True):
+            if id:
+                counts = name.startswith("num_")
+                values_of = np.zeros(shape, "i8") if counts else draw.random(shape).astype(kind)
+                self.tensors[id] = values_of
 
     def _meta(self, value: np.ndarray) -> Any:
         return tensor_pb2.TensorMeta(

@@ -838,32 +838,6 @@ def randperm(n: int, *, dtype: dtype_type) -> Any:
     return call(ROWS["randperm"], (n, dtype))
 
 
-def normal(input: Tensor, mean: float = 0.0, std: float = 1.0) -> Any:
-    """Does normal.
-
-    normal(Tensor input, float mean=0.0, float std=1.0) -> Tensor
-    """
-    return call(ROWS["normal"], (input, mean, std))
-
-
-def normal_(input: Tensor, mean: float = 0.0, std: float = 1.0) -> Any:
-    """`normal` in place: the result is written to `input`."""
-    return call_(ROWS["normal"], (input, mean, std))
-
-
-def uniform(input: Tensor, from_: float = 0.0, to: float = 1.0) -> Any:
-    """Does uniform.
-
-    uniform(Tensor input, float from=0.0, float to=1.0) -> Tensor
-    """
-    return call(ROWS["uniform"], (input, from_, to))
-
-
-def uniform_(input: Tensor, from_: float = 0.0, to: float = 1.0) -> Any:
-    """`uniform` in place: the result is written to `input`."""
-    return call_(ROWS["uniform"], (input, from_, to))
-
-
 def bernoulli(input: Tensor) -> Any:
     """Does bernoulli.
 
@@ -899,6 +873,22 @@ def log_softmax(
     if axis is not None:
         dim = axis
     return call(ROWS["log_softmax"], (input, dim, dtype))
+
+
+def normal_(input: Tensor, mean: float = 0.0, std: float = 1.0) -> Any:
+    """Does normal_.
+
+    normal_(Tensor input, float mean=0.0, float std=1.0) -> Tensor
+    """
+    return call_(ROWS["normal_"], (input, mean, std))
+
+
+def uniform_(input: Tensor, from_: float = 0.0, to: float = 1.0) -> Any:
+    """Does uniform_.
+
+    uniform_(Tensor input, float from=0.0, float to=1.0) -> Tensor
+    """
+    return call_(ROWS["uniform_"], (input, from_, to))
 
 
 class Methods:
@@ -1461,28 +1451,6 @@ class Methods:
         """
         return call_(ROWS["fill_"], (self, value))
 
-    def normal(self, mean: float = 0.0, std: float = 1.0) -> Any:
-        """Does normal.
-
-        normal(Tensor input, float mean=0.0, float std=1.0) -> Tensor
-        """
-        return call(ROWS["normal"], (self, mean, std))
-
-    def normal_(self, mean: float = 0.0, std: float = 1.0) -> Any:
-        """`normal` in place."""
-        return call_(ROWS["normal"], (self, mean, std))
-
-    def uniform(self, from_: float = 0.0, to: float = 1.0) -> Any:
-        """Does uniform.
-
-        uniform(Tensor input, float from=0.0, float to=1.0) -> Tensor
-        """
-        return call(ROWS["uniform"], (self, from_, to))
-
-    def uniform_(self, from_: float = 0.0, to: float = 1.0) -> Any:
-        """`uniform` in place."""
-        return call_(ROWS["uniform"], (self, from_, to))
-
     def bernoulli(self) -> Any:
         """Does bernoulli.
 
@@ -1515,3 +1483,17 @@ class Methods:
         if axis is not None:
             dim = axis
         return call(ROWS["log_softmax"], (self, dim, dtype))
+
+    def normal_(self, mean: float = 0.0, std: float = 1.0) -> Any:
+        """Does normal_.
+
+        normal_(Tensor input, float mean=0.0, float std=1.0) -> Tensor
+        """
+        return call_(ROWS["normal_"], (self, mean, std))
+
+    def uniform_(self, from_: float = 0.0, to: float = 1.0) -> Any:
+        """Does uniform_.
+
+        uniform_(Tensor input, float from=0.0, float to=1.0) -> Tensor
+        """
+        return call_(ROWS["uniform_"], (self, from_, to))

@@ -66,9 +66,12 @@ def initial_seed() -> int:
 
 
 def _send(session: Any) -> None:
+    """Tells the session a seed that it has not been told."""
+    global _seeded
     if _seeded is not None:
         value = _seeded & (1 << 64) - 1
         value = value - (1 << 64) if value >> 63 else value
+        _seeded = None
         _row.command(ROWS["session.manual_seed"], (value,))
 
 

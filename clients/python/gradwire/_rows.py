@@ -309,6 +309,7 @@ ROWS: dict[str, Row] = {
         "",
         "",
         "",
+        ["momentum_buffer"],
     ),
     "optim.Adam": Row(
         26,
@@ -327,6 +328,7 @@ ROWS: dict[str, Row] = {
         "",
         "",
         "",
+        ["exp_avg", "exp_avg_sq", "max_exp_avg_sq"],
     ),
     "optim.AdamW": Row(
         27,
@@ -345,9 +347,83 @@ ROWS: dict[str, Row] = {
         "",
         "",
         "",
+        ["exp_avg", "exp_avg_sq", "max_exp_avg_sq"],
+    ),
+    "nn.Linear": Row(
+        28,
+        "nn.Linear",
+        [
+            ("in_features", "int", False, REQUIRED),
+            ("out_features", "int", False, REQUIRED),
+            ("bias", "bool", False, True),
+            ("dtype", "dtype", False, REQUIRED),
+        ],
+        "(Tensor weight, Tensor bias)",
+        "",
+        "",
+        "",
+        ["weight", "bias"],
+    ),
+    "nn.Conv2d": Row(
+        29,
+        "nn.Conv2d",
+        [
+            ("in_channels", "int", False, REQUIRED),
+            ("out_channels", "int", False, REQUIRED),
+            ("kernel_size", "int[]", False, REQUIRED),
+            ("groups", "int", False, 1),
+            ("bias", "bool", False, True),
+            ("dtype", "dtype", False, REQUIRED),
+        ],
+        "(Tensor weight, Tensor bias)",
+        "",
+        "",
+        "",
+        ["weight", "bias"],
+    ),
+    "nn.BatchNorm2d": Row(
+        30,
+        "nn.BatchNorm2d",
+        [
+            ("num_features", "int", False, REQUIRED),
+            ("dtype", "dtype", False, REQUIRED),
+        ],
+        "(Tensor weight, Tensor bias, Tensor running_mean, Tensor running_var, Tensor num_batches_tracked)",
+        "",
+        "",
+        "",
+        ["weight", "bias", "running_mean", "running_var", "num_batches_tracked"],
+    ),
+    "nn.LayerNorm": Row(
+        31,
+        "nn.LayerNorm",
+        [
+            ("normalized_shape", "int[]", False, REQUIRED),
+            ("dtype", "dtype", False, REQUIRED),
+        ],
+        "(Tensor weight, Tensor bias)",
+        "",
+        "",
+        "",
+        ["weight", "bias"],
+    ),
+    "nn.Embedding": Row(
+        32,
+        "nn.Embedding",
+        [
+            ("num_embeddings", "int", False, REQUIRED),
+            ("embedding_dim", "int", False, REQUIRED),
+            ("padding_idx", "int?", True, None),
+            ("dtype", "dtype", False, REQUIRED),
+        ],
+        "(Tensor weight)",
+        "",
+        "",
+        "",
+        ["weight"],
     ),
     "add": Row(
-        28,
+        33,
         "add",
         [
             ("input", "Operand", False, REQUIRED),
@@ -360,7 +436,7 @@ ROWS: dict[str, Row] = {
         "dio",
     ),
     "sub": Row(
-        29,
+        34,
         "sub",
         [
             ("input", "Operand", False, REQUIRED),
@@ -373,7 +449,7 @@ ROWS: dict[str, Row] = {
         "dio",
     ),
     "mul": Row(
-        30,
+        35,
         "mul",
         [
             ("input", "Operand", False, REQUIRED),
@@ -385,7 +461,7 @@ ROWS: dict[str, Row] = {
         "dio",
     ),
     "true_divide": Row(
-        31,
+        36,
         "true_divide",
         [
             ("input", "Operand", False, REQUIRED),
@@ -397,7 +473,7 @@ ROWS: dict[str, Row] = {
         "dio",
     ),
     "floor_divide": Row(
-        32,
+        37,
         "floor_divide",
         [
             ("input", "Operand", False, REQUIRED),
@@ -409,7 +485,7 @@ ROWS: dict[str, Row] = {
         "io",
     ),
     "remainder": Row(
-        33,
+        38,
         "remainder",
         [
             ("input", "Operand", False, REQUIRED),
@@ -421,7 +497,7 @@ ROWS: dict[str, Row] = {
         "dio",
     ),
     "pow": Row(
-        34,
+        39,
         "pow",
         [
             ("input", "Operand", False, REQUIRED),
@@ -433,7 +509,7 @@ ROWS: dict[str, Row] = {
         "dio",
     ),
     "bitwise_and": Row(
-        35,
+        40,
         "bitwise_and",
         [
             ("input", "Operand", False, REQUIRED),
@@ -445,7 +521,7 @@ ROWS: dict[str, Row] = {
         "io",
     ),
     "bitwise_or": Row(
-        36,
+        41,
         "bitwise_or",
         [
             ("input", "Operand", False, REQUIRED),
@@ -457,7 +533,7 @@ ROWS: dict[str, Row] = {
         "io",
     ),
     "bitwise_xor": Row(
-        37,
+        42,
         "bitwise_xor",
         [
             ("input", "Operand", False, REQUIRED),
@@ -469,7 +545,7 @@ ROWS: dict[str, Row] = {
         "io",
     ),
     "bitwise_not": Row(
-        38,
+        43,
         "bitwise_not",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -480,7 +556,7 @@ ROWS: dict[str, Row] = {
         "io",
     ),
     "eq": Row(
-        39,
+        44,
         "eq",
         [
             ("input", "Operand", False, REQUIRED),
@@ -492,7 +568,7 @@ ROWS: dict[str, Row] = {
         "io",
     ),
     "ne": Row(
-        40,
+        45,
         "ne",
         [
             ("input", "Operand", False, REQUIRED),
@@ -504,7 +580,7 @@ ROWS: dict[str, Row] = {
         "io",
     ),
     "lt": Row(
-        41,
+        46,
         "lt",
         [
             ("input", "Operand", False, REQUIRED),
@@ -516,7 +592,7 @@ ROWS: dict[str, Row] = {
         "io",
     ),
     "le": Row(
-        42,
+        47,
         "le",
         [
             ("input", "Operand", False, REQUIRED),
@@ -528,7 +604,7 @@ ROWS: dict[str, Row] = {
         "io",
     ),
     "gt": Row(
-        43,
+        48,
         "gt",
         [
             ("input", "Operand", False, REQUIRED),
@@ -540,7 +616,7 @@ ROWS: dict[str, Row] = {
         "io",
     ),
     "ge": Row(
-        44,
+        49,
         "ge",
         [
             ("input", "Operand", False, REQUIRED),
@@ -552,7 +628,7 @@ ROWS: dict[str, Row] = {
         "io",
     ),
     "maximum": Row(
-        45,
+        50,
         "maximum",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -564,7 +640,7 @@ ROWS: dict[str, Row] = {
         "do",
     ),
     "neg": Row(
-        46,
+        51,
         "neg",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -575,7 +651,7 @@ ROWS: dict[str, Row] = {
         "dio",
     ),
     "abs": Row(
-        47,
+        52,
         "abs",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -586,7 +662,7 @@ ROWS: dict[str, Row] = {
         "dio",
     ),
     "exp": Row(
-        48,
+        53,
         "exp",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -597,7 +673,7 @@ ROWS: dict[str, Row] = {
         "dio",
     ),
     "log": Row(
-        49,
+        54,
         "log",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -608,7 +684,7 @@ ROWS: dict[str, Row] = {
         "dio",
     ),
     "relu": Row(
-        50,
+        55,
         "relu",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -619,7 +695,7 @@ ROWS: dict[str, Row] = {
         "di",
     ),
     "tanh": Row(
-        51,
+        56,
         "tanh",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -630,7 +706,7 @@ ROWS: dict[str, Row] = {
         "dio",
     ),
     "sigmoid": Row(
-        52,
+        57,
         "sigmoid",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -641,7 +717,7 @@ ROWS: dict[str, Row] = {
         "dio",
     ),
     "sqrt": Row(
-        53,
+        58,
         "sqrt",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -652,7 +728,7 @@ ROWS: dict[str, Row] = {
         "dio",
     ),
     "isnan": Row(
-        54,
+        59,
         "isnan",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -663,7 +739,7 @@ ROWS: dict[str, Row] = {
         "",
     ),
     "isinf": Row(
-        55,
+        60,
         "isinf",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -674,7 +750,7 @@ ROWS: dict[str, Row] = {
         "",
     ),
     "isfinite": Row(
-        56,
+        61,
         "isfinite",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -685,7 +761,7 @@ ROWS: dict[str, Row] = {
         "",
     ),
     "where": Row(
-        57,
+        62,
         "where",
         [
             ("condition", "Tensor", False, REQUIRED),
@@ -698,7 +774,7 @@ ROWS: dict[str, Row] = {
         "d",
     ),
     "clamp_min": Row(
-        58,
+        63,
         "clamp_min",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -710,7 +786,7 @@ ROWS: dict[str, Row] = {
         "dio",
     ),
     "clamp_max": Row(
-        59,
+        64,
         "clamp_max",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -722,7 +798,7 @@ ROWS: dict[str, Row] = {
         "dio",
     ),
     "matmul": Row(
-        60,
+        65,
         "matmul",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -734,7 +810,7 @@ ROWS: dict[str, Row] = {
         "d",
     ),
     "mm": Row(
-        61,
+        66,
         "mm",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -746,7 +822,7 @@ ROWS: dict[str, Row] = {
         "d",
     ),
     "sum": Row(
-        62,
+        67,
         "sum",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -760,7 +836,7 @@ ROWS: dict[str, Row] = {
         "d",
     ),
     "mean": Row(
-        63,
+        68,
         "mean",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -774,7 +850,7 @@ ROWS: dict[str, Row] = {
         "d",
     ),
     "std": Row(
-        64,
+        69,
         "std",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -788,7 +864,7 @@ ROWS: dict[str, Row] = {
         "d",
     ),
     "argmax": Row(
-        65,
+        70,
         "argmax",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -801,7 +877,7 @@ ROWS: dict[str, Row] = {
         "",
     ),
     "any": Row(
-        66,
+        71,
         "any",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -814,7 +890,7 @@ ROWS: dict[str, Row] = {
         "",
     ),
     "all": Row(
-        67,
+        72,
         "all",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -827,7 +903,7 @@ ROWS: dict[str, Row] = {
         "",
     ),
     "max_dim": Row(
-        68,
+        73,
         "max_dim",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -841,7 +917,7 @@ ROWS: dict[str, Row] = {
         ["values", "indices"],
     ),
     "max": Row(
-        69,
+        74,
         "max",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -852,7 +928,7 @@ ROWS: dict[str, Row] = {
         "d",
     ),
     "view": Row(
-        70,
+        75,
         "view",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -864,7 +940,7 @@ ROWS: dict[str, Row] = {
         "d",
     ),
     "reshape": Row(
-        71,
+        76,
         "reshape",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -876,7 +952,7 @@ ROWS: dict[str, Row] = {
         "d",
     ),
     "permute": Row(
-        72,
+        77,
         "permute",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -888,7 +964,7 @@ ROWS: dict[str, Row] = {
         "d",
     ),
     "transpose": Row(
-        73,
+        78,
         "transpose",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -901,7 +977,7 @@ ROWS: dict[str, Row] = {
         "d",
     ),
     "expand": Row(
-        74,
+        79,
         "expand",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -913,7 +989,7 @@ ROWS: dict[str, Row] = {
         "d",
     ),
     "squeeze": Row(
-        75,
+        80,
         "squeeze",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -925,7 +1001,7 @@ ROWS: dict[str, Row] = {
         "d",
     ),
     "unsqueeze": Row(
-        76,
+        81,
         "unsqueeze",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -937,7 +1013,7 @@ ROWS: dict[str, Row] = {
         "d",
     ),
     "flatten": Row(
-        77,
+        82,
         "flatten",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -950,7 +1026,7 @@ ROWS: dict[str, Row] = {
         "d",
     ),
     "select": Row(
-        78,
+        83,
         "select",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -963,7 +1039,7 @@ ROWS: dict[str, Row] = {
         "d",
     ),
     "slice": Row(
-        79,
+        84,
         "slice",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -978,7 +1054,7 @@ ROWS: dict[str, Row] = {
         "d",
     ),
     "index": Row(
-        80,
+        85,
         "index",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -990,7 +1066,7 @@ ROWS: dict[str, Row] = {
         "d",
     ),
     "index_put_": Row(
-        81,
+        86,
         "index_put_",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -1004,7 +1080,7 @@ ROWS: dict[str, Row] = {
         "di",
     ),
     "cat": Row(
-        82,
+        87,
         "cat",
         [
             ("tensors", "Tensor[]", False, REQUIRED),
@@ -1016,7 +1092,7 @@ ROWS: dict[str, Row] = {
         "d",
     ),
     "stack": Row(
-        83,
+        88,
         "stack",
         [
             ("tensors", "Tensor[]", False, REQUIRED),
@@ -1028,7 +1104,7 @@ ROWS: dict[str, Row] = {
         "d",
     ),
     "split_with_sizes": Row(
-        84,
+        89,
         "split_with_sizes",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -1041,7 +1117,7 @@ ROWS: dict[str, Row] = {
         "d",
     ),
     "unbind": Row(
-        85,
+        90,
         "unbind",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -1053,7 +1129,7 @@ ROWS: dict[str, Row] = {
         "d",
     ),
     "narrow": Row(
-        86,
+        91,
         "narrow",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -1067,7 +1143,7 @@ ROWS: dict[str, Row] = {
         "d",
     ),
     "index_select": Row(
-        87,
+        92,
         "index_select",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -1080,7 +1156,7 @@ ROWS: dict[str, Row] = {
         "d",
     ),
     "clone": Row(
-        88,
+        93,
         "clone",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -1091,7 +1167,7 @@ ROWS: dict[str, Row] = {
         "d",
     ),
     "contiguous": Row(
-        89,
+        94,
         "contiguous",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -1102,7 +1178,7 @@ ROWS: dict[str, Row] = {
         "d",
     ),
     "detach": Row(
-        90,
+        95,
         "detach",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -1113,7 +1189,7 @@ ROWS: dict[str, Row] = {
         "",
     ),
     "copy_": Row(
-        91,
+        96,
         "copy_",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -1125,7 +1201,7 @@ ROWS: dict[str, Row] = {
         "di",
     ),
     "fill_": Row(
-        92,
+        97,
         "fill_",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -1137,7 +1213,7 @@ ROWS: dict[str, Row] = {
         "di",
     ),
     "to": Row(
-        93,
+        98,
         "to",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -1149,7 +1225,7 @@ ROWS: dict[str, Row] = {
         "d",
     ),
     "full": Row(
-        94,
+        99,
         "full",
         [
             ("size", "int[]", False, REQUIRED),
@@ -1162,7 +1238,7 @@ ROWS: dict[str, Row] = {
         "",
     ),
     "arange": Row(
-        95,
+        100,
         "arange",
         [
             ("start", "Scalar", False, REQUIRED),
@@ -1176,7 +1252,7 @@ ROWS: dict[str, Row] = {
         "",
     ),
     "linspace": Row(
-        96,
+        101,
         "linspace",
         [
             ("start", "Scalar", False, REQUIRED),
@@ -1190,7 +1266,7 @@ ROWS: dict[str, Row] = {
         "",
     ),
     "eye": Row(
-        97,
+        102,
         "eye",
         [
             ("size", "int[]", False, REQUIRED),
@@ -1202,7 +1278,7 @@ ROWS: dict[str, Row] = {
         "",
     ),
     "rand": Row(
-        98,
+        103,
         "rand",
         [
             ("size", "int[]", False, REQUIRED),
@@ -1214,7 +1290,7 @@ ROWS: dict[str, Row] = {
         "",
     ),
     "randn": Row(
-        99,
+        104,
         "randn",
         [
             ("size", "int[]", False, REQUIRED),
@@ -1226,7 +1302,7 @@ ROWS: dict[str, Row] = {
         "",
     ),
     "randint": Row(
-        100,
+        105,
         "randint",
         [
             ("low", "int", False, REQUIRED),
@@ -1240,7 +1316,7 @@ ROWS: dict[str, Row] = {
         "",
     ),
     "randperm": Row(
-        101,
+        106,
         "randperm",
         [
             ("n", "int", False, REQUIRED),
@@ -1251,34 +1327,8 @@ ROWS: dict[str, Row] = {
         "given",
         "",
     ),
-    "normal": Row(
-        102,
-        "normal",
-        [
-            ("input", "Tensor", False, REQUIRED),
-            ("mean", "float", False, 0.0),
-            ("std", "float", False, 1.0),
-        ],
-        "Tensor",
-        "same",
-        "same",
-        "i",
-    ),
-    "uniform": Row(
-        103,
-        "uniform",
-        [
-            ("input", "Tensor", False, REQUIRED),
-            ("from", "float", False, 0.0),
-            ("to", "float", False, 1.0),
-        ],
-        "Tensor",
-        "same",
-        "same",
-        "i",
-    ),
     "bernoulli": Row(
-        104,
+        107,
         "bernoulli",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -1289,7 +1339,7 @@ ROWS: dict[str, Row] = {
         "i",
     ),
     "softmax": Row(
-        105,
+        108,
         "softmax",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -1302,7 +1352,7 @@ ROWS: dict[str, Row] = {
         "d",
     ),
     "log_softmax": Row(
-        106,
+        109,
         "log_softmax",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -1315,7 +1365,7 @@ ROWS: dict[str, Row] = {
         "d",
     ),
     "nn.functional.linear": Row(
-        107,
+        110,
         "nn.functional.linear",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -1328,7 +1378,7 @@ ROWS: dict[str, Row] = {
         "d",
     ),
     "nn.functional.conv2d": Row(
-        108,
+        111,
         "nn.functional.conv2d",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -1345,7 +1395,7 @@ ROWS: dict[str, Row] = {
         "d",
     ),
     "nn.functional.batch_norm": Row(
-        109,
+        112,
         "nn.functional.batch_norm",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -1363,7 +1413,7 @@ ROWS: dict[str, Row] = {
         "d",
     ),
     "nn.functional.max_pool2d": Row(
-        110,
+        113,
         "nn.functional.max_pool2d",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -1379,7 +1429,7 @@ ROWS: dict[str, Row] = {
         "d",
     ),
     "nn.functional.cross_entropy": Row(
-        111,
+        114,
         "nn.functional.cross_entropy",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -1395,7 +1445,7 @@ ROWS: dict[str, Row] = {
         "d",
     ),
     "nn.functional.mse_loss": Row(
-        112,
+        115,
         "nn.functional.mse_loss",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -1408,7 +1458,7 @@ ROWS: dict[str, Row] = {
         "d",
     ),
     "nn.functional.dropout": Row(
-        113,
+        116,
         "nn.functional.dropout",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -1421,7 +1471,7 @@ ROWS: dict[str, Row] = {
         "d",
     ),
     "nn.functional.embedding": Row(
-        114,
+        117,
         "nn.functional.embedding",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -1434,7 +1484,7 @@ ROWS: dict[str, Row] = {
         "d",
     ),
     "nn.functional.layer_norm": Row(
-        115,
+        118,
         "nn.functional.layer_norm",
         [
             ("input", "Tensor", False, REQUIRED),
@@ -1448,7 +1498,64 @@ ROWS: dict[str, Row] = {
         "same",
         "d",
     ),
+    "normal_": Row(
+        119,
+        "normal_",
+        [
+            ("input", "Tensor", False, REQUIRED),
+            ("mean", "float", False, 0.0),
+            ("std", "float", False, 1.0),
+        ],
+        "Tensor",
+        "same",
+        "same",
+        "i",
+    ),
+    "uniform_": Row(
+        120,
+        "uniform_",
+        [
+            ("input", "Tensor", False, REQUIRED),
+            ("from", "float", False, 0.0),
+            ("to", "float", False, 1.0),
+        ],
+        "Tensor",
+        "same",
+        "same",
+        "i",
+    ),
 }
 
 # nn modules: state of each row that constructs one.
-MODULES: dict[str, dict] = {}
+MODULES: dict[str, dict] = {
+    "nn.Linear": {
+        "name": "Linear",
+        "parameters": ["weight", "bias"],
+        "buffers": [],
+        "forward": "nn.functional.linear",
+    },
+    "nn.Conv2d": {
+        "name": "Conv2d",
+        "parameters": ["weight", "bias"],
+        "buffers": [],
+        "forward": "nn.functional.conv2d",
+    },
+    "nn.BatchNorm2d": {
+        "name": "BatchNorm2d",
+        "parameters": ["weight", "bias"],
+        "buffers": ["running_mean", "running_var", "num_batches_tracked"],
+        "forward": "nn.functional.batch_norm",
+    },
+    "nn.LayerNorm": {
+        "name": "LayerNorm",
+        "parameters": ["weight", "bias"],
+        "buffers": [],
+        "forward": "nn.functional.layer_norm",
+    },
+    "nn.Embedding": {
+        "name": "Embedding",
+        "parameters": ["weight"],
+        "buffers": [],
+        "forward": "nn.functional.embedding",
+    },
+}
