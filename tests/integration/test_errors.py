@@ -7,7 +7,7 @@ import re
 import gradwire as torch
 import gradwire.nn.functional as F
 import pytest
-from gradwire import _row
+from gradwire import _call
 from gradwire._rows import ROWS
 from gradwire.wire import current, frame
 
@@ -39,7 +39,7 @@ def test_wrong_dtype():
 
 def test_unknown_op():
     session = current.session()
-    made = _row._new(session.new_id(), None, None, False, None)
+    made = _call._new(session.new_id(), None, None, False, None)
     session.emit(frame.head(65000, 0, False, 0, 1), [made._id], None)
     good = torch.ones(2) * 3
     with pytest.raises((RuntimeError, NotImplementedError), match="65000"):
@@ -50,7 +50,7 @@ def test_unknown_op():
 
 def test_released_id():
     x = torch.ones(2) + 1
-    _row.command(ROWS["session.release"], ([x],))
+    _call.command(ROWS["session.release"], ([x],))
     with pytest.raises(RuntimeError, match="was released or never existed"):
         (x + 1).tolist()
     x._id = 0

@@ -7,7 +7,7 @@ import itertools
 import gradwire as torch
 import numpy as np
 import pytest
-from gradwire import _infer, _shapes
+from gradwire import _shapes, _type_rules
 from gradwire._dtype import ALL
 
 
@@ -95,7 +95,7 @@ class Operand:
 
 def test_promotion_of_operands():
     wide, scalar = (3,), ()
-    p = _infer.promoted
+    p = _type_rules.promoted
     assert p((Operand(torch.int8, wide), 300)) is torch.int8
     assert p((Operand(torch.float32, wide), Operand(torch.float64, scalar))) is torch.float32
     assert p((Operand(torch.int64, wide), Operand(torch.float16, scalar))) is torch.float16

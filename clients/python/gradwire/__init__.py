@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-from . import _dtype, _ops, _overloads, _row, _rows
+from . import _call, _dtype, _ops, _overloads, _row, _rows
 from ._create import (
     arange,
     empty,
@@ -166,7 +166,7 @@ def promote_types(type1: Any, type2: Any) -> Any:
 
 def result_type(tensor1: Any, tensor2: Any) -> Any:
     """The dtype that arithmetic of the two gives."""
-    from ._infer import promoted
+    from ._type_rules import promoted
 
     for value in (tensor1, tensor2):
         if is_tensor(value):
@@ -178,14 +178,14 @@ def synchronize() -> None:
     """Waits until everything queued has run; raises what went wrong."""
     from .wire import current
 
-    current.session().wait(_row.ask(_rows.ROWS["session.synchronize"], ()))
+    current.session().wait(_call.ask(_rows.ROWS["session.synchronize"], ()))
 
 
 def stats() -> dict[str, Any]:
     """The session's memory, tensors, tasks and kernels."""
     from .wire import current
 
-    reply = current.session().wait(_row.ask(_rows.ROWS["session.stats"], ()))
+    reply = current.session().wait(_call.ask(_rows.ROWS["session.stats"], ()))
     found: dict[str, Any] = _json.loads(reply.text)
     return found
 

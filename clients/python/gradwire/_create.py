@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from . import _device, _dtype, _host, _state
+from ._call import call
 from ._random import Generator, host_generator
-from ._row import call
 from ._rows import ROWS
 from ._tensor_sizes import sizes
 

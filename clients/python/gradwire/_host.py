@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _device, _dtype, _row, _state
+from . import _call, _device, _dtype, _row, _state
 from ._dtype import dtype
 from ._rows import ROWS
 from .wire import current
@@ -33,16 +33,16 @@ def upload(tensor: Any) -> int:
     id = session.new_id()
     shape = tuple(values.shape)
     if contiguous.nbytes <= session.inline_bytes:
-        _row.command(ROWS["session.constant"], (contiguous.tobytes(), tensor._dtype, shape), (id,))
+        _call.command(ROWS["session.constant"], (contiguous.tobytes(), tensor._dtype, shape), (id,))
     else:
         if contiguous is values and not tensor._host_owned:
             contiguous = values.copy()
         transfer = current.transfers().upload(contiguous)
-        _row.command(ROWS["session.upload"], (transfer, tensor._dtype, shape), (id,))
+        _call.command(ROWS["session.upload"], (transfer, tensor._dtype, shape), (id,))
     tensor._id = id
     tensor._host = None
     if tensor._requires_grad:
-        _row.command(ROWS["session.requires_grad_"], ([tensor], True))
+        _call.command(ROWS["session.requires_grad_"], ([tensor], True))
     return id
 
 
@@ -51,7 +51,7 @@ def read(tensors: Sequence[Any]) -> list[np.ndarray]:
     remote = [t for t in tensors if t._id or t._host is None]
     found: dict[int, np.ndarray] = {}
     if remote:
-        waiter = _row.ask(ROWS["session.read"], (remote,))
+        waiter = _call.ask(ROWS["session.read"], (remote,))
         reply = current.session().wait(waiter)
         for tensor, value in zip(remote, reply.values.values, strict=True):
             found[id(tensor)] = _decode(tensor, value)

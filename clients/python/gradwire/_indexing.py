@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from . import _dtype, _host, _row
-from ._row import call, call_, here
+from ._call import call, call_
+from ._row import here
 from ._rows import ROWS
 
 

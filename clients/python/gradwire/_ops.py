@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ._row import REQUIRED, call, call_
+from ._call import call, call_
+from ._row import REQUIRED
 from ._rows import ROWS
 from ._tensor_sizes import sizes
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from . import _dtype, _host, _ops, _row
-from ._row import call, call_, here
+from ._call import call, call_
+from ._row import here
 from ._rows import ROWS
 
 
@@ -26,7 +27,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = 
             f"'{rounding_mode}'{here()}"
         )
     quotient = call(ROWS["true_divide"], (input, other))
-    from ._infer import promoted
+    from ._type_rules import promoted
 
     made = call(ROWS["trunc"], (quotient,), out)
     kind = promoted((input, other))

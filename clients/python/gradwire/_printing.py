@@ -103,8 +103,8 @@ def _shown(tensor: Any, summarize: bool) -> np.ndarray:
                         keep = [*range(edge), *range(size - edge, size)]
                         values = values.take(keep, axis=dim)
                 return values
+            from ._call import call
             from ._ops import cat
-            from ._row import call
             from ._rows import ROWS
 
             part = tensor.detach()

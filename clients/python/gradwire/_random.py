@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _row
+from . import _call
 from ._rows import ROWS
 from .wire import current
 
@@ -72,7 +72,7 @@ def _send(session: Any) -> None:
         value = _seeded & (1 << 64) - 1
         value = value - (1 << 64) if value >> 63 else value
         _seeded = None
-        _row.command(ROWS["session.manual_seed"], (value,))
+        _call.command(ROWS["session.manual_seed"], (value,))
 
 
 current.on_open.append(_send)

@@ -1,4 +1,4 @@
-"""A row of the catalog, ready to be called: encodes arguments, infers outputs, emits commands.
+"""A row of the catalog: its arguments as ids and tape bytes.
 
 This is the path of every op, so it is written for few Python steps: kinds are small integers,
 head words are prepared, attributes go straight to tape bytes.
@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from . import _dtype, _state
+from . import _dtype
 from .wire import current, frame, tape
 
 # Kinds of parameters; up to OPERAND they are tensors.
@@ -50,14 +50,18 @@ _PYTHON_NAME = {
 }
 
 Tensor: Any = None  # the class, set by _tensor
-_new: Any = None
 _upload: Any = None
+Rule = Callable[[Sequence[Any]], Any]
 REQUIRED: Any = type("Required", (), {"__repr__": lambda self: "REQUIRED"})()
 
 
 def bind(tensor: Any, new: Any, upload: Any) -> None:
-    global Tensor, _new, _upload
-    Tensor, _new, _upload = tensor, new, upload
+    """Told by the package what a tensor is: rows are made before it."""
+    global Tensor, _upload
+    from . import _call
+
+    Tensor, _upload = tensor, upload
+    _call.Tensor, _call._new, _call._upload = tensor, new, upload
 
 
 def site() -> int:
@@ -128,10 +132,10 @@ class Row:
         self.counts_lists = len(lists) > 1  # else the ids' number says it
         self.plain = all(k in (TENSOR, OPERAND) for k in self.kinds)
         self.grad_fn = _grad_fn_name(name)
-        from . import _infer
+        from . import _shape_rules, _type_rules
 
-        self.shape: Callable[[Sequence[Any]], Any] = _infer.shape_rule(self, shape_rule)
-        self.type: Callable[[Sequence[Any]], Any] = _infer.type_rule(self, type_rule)
+        self.shape: Rule = _shape_rules.shape_rule(self, shape_rule)
+        self.type: Rule = _type_rules.type_rule(self, type_rule)
         self.shape_rule = shape_rule
         self.type_rule = type_rule
         self.head1 = [frame.head(number, 0, False, n, 1) for n in range(8)]
@@ -267,141 +271,6 @@ def _grad_fn_name(name: str) -> str:
     return "".join(part[:1].upper() + part[1:] for part in short.split("_")) + "Backward0"
 
 
-def call(row: Row, values: Sequence[Any], out: Any = None) -> Any:
-    """Runs the op; returns its outputs with what can be known of them."""
-    session = current._session or current.connect()
-    if row.plain:
-        ids: list[int] = []
-        needs = False
-        attributes = None
-        for value in values:
-            if isinstance(value, Tensor):
-                ids.append(value._id or _upload(value))
-                if value._requires_grad:
-                    needs = True
-            else:
-                ids, attributes, needs = row.encode(values)
-                break
-    else:
-        ids, attributes, needs = row.encode(values)
-    shape = row.shape(values)
-    kind = row.type(values)
-    needs = needs and row.differentiable and _state.grad_enabled
-    line = session.sites.find(_getframe(1))
-    if out is not None:
-        return _call_out(row, ids, attributes, shape, kind, needs, line, out)
-    if row.output_count == 1:
-        new = session.new_id()
-        count = len(ids)
-        ids.append(new)
-        head = row.head1[count] if count < 8 else frame.head(row.number, 0, False, count, 1)
-        if attributes is not None:
-            head |= 1 << 20
-        session.emit(head | line << 48, ids, attributes)
-        return _new(new, shape, kind, needs, row.grad_fn)
-    return _call_many(row, ids, attributes, shape, kind, needs, line)
-
-
-def _call_many(
-    row: Row, ids: list[int], attributes: Any, shape: Any, kind: Any, needs: bool, line: int
-) -> Any:
-    session = current.session()
-    count = row.output_count
-    if count is None:
-        if shape is None:
-            fail(NotImplementedError, row.name, "this client cannot tell how many results it has")
-        count = len(shape)
-    shapes = shape if isinstance(shape, list) else [shape] * count
-    kinds = kind if isinstance(kind, list) else [kind] * count
-    news = [session.new_id() for _ in range(count)]
-    head = frame.head(row.number, 0, attributes is not None, len(ids), count)
-    session.emit(head | line << 48, ids + news, attributes)
-    made = [
-        _new(new, s, k, needs and (k is None or k.is_floating_point), row.grad_fn)
-        for new, s, k in zip(news, shapes, kinds, strict=True)
-    ]
-    if row.result is not None:
-        return row.result(*made)
-    return tuple(made) if count else None
-
-
-def _call_out(
-    row: Row,
-    ids: list[int],
-    attributes: Any,
-    shape: Any,
-    kind: Any,
-    needs: bool,
-    line: int,
-    out: Any,
-) -> Any:
-    outs = list(out) if isinstance(out, (list, tuple)) else [out]
-    session = current.session()
-    for tensor in outs:
-        if not isinstance(tensor, Tensor):
-            raise TypeError(
-                f"{row.name}(): argument 'out' must be Tensor, not {type(tensor).__name__}"
-            )
-        if (needs or tensor._requires_grad) and _state.grad_enabled:
-            fail(
-                RuntimeError,
-                row.name,
-                "functions with out=... arguments don't support automatic differentiation, but "
-                "one of the arguments requires grad.",
-            )
-    targets = [t._id or _upload(t) for t in outs]
-    head = frame.head(row.number, 2, attributes is not None, len(ids), len(targets))
-    session.emit(head | line << 48, ids + targets, attributes)
-    shapes = shape if isinstance(shape, list) else [shape] * len(outs)
-    for tensor, s in zip(outs, shapes, strict=True):
-        tensor._shape = s
-        tensor._strides = None
-    return out
-
-
-def call_(row: Row, values: Sequence[Any]) -> Any:
-    """Runs the op in place on its first argument."""
-    session = current._session or current.connect()
-    target = values[0]
-    if not isinstance(target, Tensor):
-        row._wrong(0, target, "Tensor")
-    ids, attributes, needs = row.encode(values)
-    if _state.grad_enabled and target._requires_grad and target._fn is None:
-        fail(
-            RuntimeError,
-            row.name + "_",
-            "a leaf Variable that requires grad is being used in an in-place operation.",
-        )
-    if row.shape_rule == "broadcast":
-        shape = row.shape(values)
-        if shape is not None and target._shape is not None and shape != target._shape:
-            fail(
-                RuntimeError,
-                row.name + "_",
-                f"output with shape {list(target._shape)} doesn't match the broadcast shape "
-                f"{list(shape)}",
-            )
-        kind = row.type(values)
-        if kind is not None and target._dtype is not None and row.type_rule != "bool":
-            if not _dtype.can_cast(kind, target._dtype):
-                fail(
-                    RuntimeError,
-                    row.name + "_",
-                    f"result type {_scalar_name(kind)} can't be cast to the desired output type "
-                    f"{_scalar_name(target._dtype)}",
-                )
-    head = frame.head(row.number, 1, attributes is not None, len(ids), 0)
-    line = session.sites.find(_getframe(1))
-    session.emit(head | line << 48, ids, attributes)
-    if needs and row.differentiable and _state.grad_enabled:
-        target._requires_grad = True
-        target._fn = row.grad_fn
-    if row.shape_rule not in ("broadcast", "same"):
-        target._shape = None
-    target._strides = None
-    return target
-
-
 _SCALAR_NAMES = {
     "float32": "Float",
     "float64": "Double",
@@ -416,23 +285,5 @@ _SCALAR_NAMES = {
 }
 
 
-def _scalar_name(kind: Any) -> str:
+def scalar_name(kind: Any) -> str:
     return _SCALAR_NAMES[kind.name]
-
-
-def command(row: Row, values: Sequence[Any], outputs: Sequence[int] = ()) -> None:
-    """Emits a session command without a reply."""
-    session = current._session or current.connect()
-    ids, attributes, _ = row.encode(values)
-    head = frame.head(row.number, 0, attributes is not None, len(ids), len(outputs))
-    line = session.sites.find(_getframe(1))
-    session.emit(head | line << 48, [*ids, *outputs], attributes)
-
-
-def ask(row: Row, values: Sequence[Any], outputs: Sequence[int] = ()) -> Any:
-    """Emits a session command that has a reply; returns the waiter."""
-    session = current._session or current.connect()
-    ids, attributes, _ = row.encode(values)
-    head = frame.head(row.number, 0, attributes is not None, len(ids), len(outputs))
-    line = session.sites.find(_getframe(1))
-    return session.ask(head | line << 48, [*ids, *outputs], attributes)

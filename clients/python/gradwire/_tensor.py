@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _device, _dtype, _row, _state
+from . import _call, _device, _dtype, _row, _state
 from ._dtype import dtype
 from ._ops import Methods
 from ._row import fail
@@ -72,7 +72,7 @@ class Tensor(Operators, Shaping, Convert, Methods):
 
     def _fetch(self) -> None:
         """Asks the daemon what this tensor is. Raises its error when it is poisoned."""
-        waiter = _row.ask(ROWS["session.meta"], ([self],))
+        waiter = _call.ask(ROWS["session.meta"], ([self],))
         meta = current.session().wait(waiter).metas.metas[0]
         self._learn(meta)
 
@@ -173,7 +173,7 @@ class Tensor(Operators, Shaping, Convert, Methods):
             )
         self._requires_grad = value
         if self._id:
-            _row.command(ROWS["session.requires_grad_"], ([self], value))
+            _call.command(ROWS["session.requires_grad_"], ([self], value))
         return self
 
     @property
@@ -209,14 +209,14 @@ class Tensor(Operators, Shaping, Convert, Methods):
                     )
         if value is None and not self._id:
             return
-        _row.command(ROWS["session.set_grad"], (self, value))
+        _call.command(ROWS["session.set_grad"], (self, value))
 
     def retain_grad(self) -> None:
         if not self._requires_grad:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
         if self._fn is not None:
             self._retains = True
-            _row.command(ROWS["session.retain_grad"], (self,))
+            _call.command(ROWS["session.retain_grad"], (self,))
 
     @property
     def retains_grad(self) -> bool:
@@ -252,10 +252,10 @@ class Tensor(Operators, Shaping, Convert, Methods):
 
     def detach(self) -> Tensor:
         """The same values outside the graph."""
-        return _row.call(ROWS["detach"], (self,))
+        return _call.call(ROWS["detach"], (self,))
 
     def detach_(self) -> Tensor:
-        return _row.call_(ROWS["detach"], (self,))
+        return _call.call_(ROWS["detach"], (self,))
 
     # Python.
 
@@ -294,7 +294,7 @@ class Tensor(Operators, Shaping, Convert, Methods):
         from .autograd import no_grad
 
         with no_grad():
-            return _row.call(ROWS["clone"], (self,))
+            return _call.call(ROWS["clone"], (self,))
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         from . import _host

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _device, _dtype, _row
+from . import _call, _device, _dtype, _row
 from ._dtype import dtype
 from ._rows import ROWS
 
@@ -62,7 +62,7 @@ class Convert:
 
             values = _host.convert(self._host, self._dtype, kind)  # type: ignore[attr-defined]
             return _host.host_tensor(values, kind, True)
-        return _row.call(ROWS["to"], (self, kind))
+        return _call.call(ROWS["to"], (self, kind))
 
     def cpu(self, memory_format: Any = None) -> Any:
         return self.to("cpu")
@@ -78,7 +78,7 @@ class Convert:
 
     def type(self, dtype: Any = None, non_blocking: Any = False) -> Any:
         if dtype is None:
-            name = _row._scalar_name(self.dtype)  # type: ignore[attr-defined]
+            name = _row.scalar_name(self.dtype)  # type: ignore[attr-defined]
             return f"torch.{name}Tensor"
         if isinstance(dtype, str) and dtype.endswith("Tensor"):
             word = dtype.rpartition(".")[2].removesuffix("Tensor")
@@ -92,11 +92,11 @@ class Convert:
         """This tensor row-major; itself where it is already."""
         if not self._id:  # type: ignore[attr-defined]
             return self
-        return _row.call(ROWS["contiguous"], (self,))
+        return _call.call(ROWS["contiguous"], (self,))
 
     def clone(self, *, memory_format: Any = None) -> Any:
         """A copy in storage of its own, that gradients flow through."""
-        return _row.call(ROWS["clone"], (self,))
+        return _call.call(ROWS["clone"], (self,))
 
     def copy_(self, src: Any, non_blocking: Any = False) -> Any:
         """Writes `src`, broadcast and cast, into this tensor."""
@@ -104,7 +104,7 @@ class Convert:
             from . import _host
 
             src = _host.as_tensor(src)
-        return _row.call_(ROWS["copy_"], (self, src))
+        return _call.call_(ROWS["copy_"], (self, src))
 
     def numpy(self, *, force: Any = False) -> np.ndarray:
         """The values as an array: a copy of what is in the daemon, a host tensor's own memory."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import _dtype, _row
-from ._row import call, call_
+from ._call import call, call_
 from ._rows import ROWS
 
 _NUMBERS = (int, float, np.generic)

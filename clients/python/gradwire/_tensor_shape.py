@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import _shapes
-from ._row import call
+from ._call import call
 from ._rows import ROWS
 from ._size import Size
 from ._tensor_sizes import sizes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .. import _row
+from .. import _call, _row
 from .._row import here
 from .._rows import ROWS
 from ..wire import current
@@ -57,7 +57,7 @@ def backward(
     if inputs is not None and not len(_as_list(inputs)):
         raise RuntimeError(f"`inputs` argument to `backward()` cannot be empty.{here()}")
     values = (roots, given, _as_list(inputs), retain_graph, create_graph)
-    _row.command(ROWS["session.backward"], values)
+    _call.command(ROWS["session.backward"], values)
 
 
 def grad(
@@ -80,7 +80,7 @@ def grad(
     session = current.session()
     news = [session.new_id() for _ in leaves]
     values = (roots, leaves, given, retain_graph, create_graph, unused)
-    waiter = _row.ask(ROWS["session.autograd_grad"], values, news)
+    waiter = _call.ask(ROWS["session.autograd_grad"], values, news)
     made = _receive(news, session.wait(waiter), leaves)
     if materialize_grads:
         from .._create import zeros_like
@@ -112,7 +112,7 @@ def gradients(tensors: Sequence[Any]) -> list[Any]:
             asked.append(None)
             continue
         id = session.new_id()
-        asked.append((id, _row.ask(ROWS["session.grad"], (tensor,), (id,))))
+        asked.append((id, _call.ask(ROWS["session.grad"], (tensor,), (id,))))
     found: list[Any] = []
     for tensor, entry in zip(tensors, asked, strict=True):
         if entry is None:

@@ -6,7 +6,7 @@ import functools
 import inspect
 from typing import Any
 
-from .. import _row, _state
+from .. import _call, _state
 from .._rows import ROWS
 from ..wire import current
 
@@ -16,13 +16,13 @@ def _set(enabled: bool, inference: bool) -> None:
         return
     _state.grad_enabled, _state.inference = enabled, inference
     if current.connected():
-        _row.command(ROWS["session.set_grad_mode"], (enabled, inference))
+        _call.command(ROWS["session.set_grad_mode"], (enabled, inference))
 
 
 def _tell(session: Any) -> None:
     if not _state.grad_enabled or _state.inference:
         values = (_state.grad_enabled, _state.inference)
-        _row.command(ROWS["session.set_grad_mode"], values)
+        _call.command(ROWS["session.set_grad_mode"], values)
 
 
 current.on_open.append(_tell)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from .._row import call
+from .._call import call
 from .._rows import ROWS
 
 if TYPE_CHECKING:

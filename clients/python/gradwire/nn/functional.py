@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .. import _overloads
-from .._row import call, call_, here
+from .._call import call, call_
+from .._row import here
 from .._rows import ROWS
 from . import _functional_ops
 

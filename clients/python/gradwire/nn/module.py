@@ -2,37 +2,19 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import OrderedDict, namedtuple
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from .. import _row
+from .. import _call, _row
 from ..autograd import no_grad
+from .hooks import Hooked
 from .parameter import Parameter
 
 _IncompatibleKeys = namedtuple("_IncompatibleKeys", ["missing_keys", "unexpected_keys"])
-_hook_numbers = itertools.count()
 
 
-class RemovableHandle:
-    """Takes a hook away again."""
-
-    def __init__(self, hooks: dict[int, Any]):
-        self._hooks = hooks
-        self.id = next(_hook_numbers)
-
-    def remove(self) -> None:
-        self._hooks.pop(self.id, None)
-
-    def __enter__(self) -> RemovableHandle:
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        self.remove()
-
-
-class Module:
+class Module(Hooked):
     """A network, or a part of one."""
 
     training: bool = True
@@ -190,38 +172,6 @@ class Module:
 
     register_module = add_module
 
-    # Hooks.
-
-    def register_forward_pre_hook(
-        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
-    ) -> RemovableHandle:
-        return self._add_hook(self._forward_pre_hooks, hook, prepend, with_kwargs)
-
-    def register_forward_hook(
-        self,
-        hook: Callable[..., Any],
-        *,
-        prepend: bool = False,
-        with_kwargs: bool = False,
-        always_call: bool = False,
-    ) -> RemovableHandle:
-        return self._add_hook(self._forward_hooks, hook, prepend, with_kwargs)
-
-    def _add_hook(self, hooks: Any, hook: Any, prepend: bool, with_kwargs: bool) -> Any:
-        handle = RemovableHandle(hooks)
-        hooks[handle.id] = hook
-        if prepend:
-            hooks.move_to_end(handle.id, last=False)
-        if with_kwargs:
-            self._hooks_with_kwargs.add(handle.id)
-        return handle
-
-    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        return self._add_hook(self._load_state_dict_pre_hooks, hook, False, False)
-
-    def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        return self._add_hook(self._state_dict_hooks, hook, False, False)
-
     # The tree.
 
     def named_modules(
@@ -334,7 +284,7 @@ class Module:
 
         values = [p for p in self.parameters() if p._id]
         if values:
-            _row.command(ROWS["session.zero_grad"], (values, set_to_none))
+            _call.command(ROWS["session.zero_grad"], (values, set_to_none))
 
     def _apply(self, change: Callable[[Any], Any]) -> Any:
         seen: set[int] = set()

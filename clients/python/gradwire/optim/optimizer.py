@@ -8,7 +8,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
-from .. import _row
+from .. import _call, _row
 from .._rows import ROWS
 from .._tensor import new
 from ..wire import current, frame
@@ -78,14 +78,14 @@ class Optimizer:
         if self._id == 0:
             self._create(params, values)
         else:
-            _row.command(ROWS["session.optimizer_add_group"], (self._id, params, values))
+            _call.command(ROWS["session.optimizer_add_group"], (self._id, params, values))
         self._sent.append(values)
 
     def _create(self, params: list[Any], values: list[float]) -> None:
         row = ROWS[self.row]
         typed = [bool(v) if row.kinds[i + 1] == _row.BOOL else v for i, v in enumerate(values)]
         self._id = current.session().new_id()
-        _row.command(row, (params, *typed), (self._id,))
+        _call.command(row, (params, *typed), (self._id,))
 
     def __del__(self) -> None:
         from ..wire.session import released
@@ -118,16 +118,16 @@ class Optimizer:
         for i, group in enumerate(self.param_groups):
             values = self._values(group)
             if values != self._sent[i]:
-                _row.command(ROWS["session.optimizer_set_group"], (self._id, i, values))
+                _call.command(ROWS["session.optimizer_set_group"], (self._id, i, values))
                 self._sent[i] = values
-        _row.command(ROWS["session.optimizer_step"], (self._id,))
+        _call.command(ROWS["session.optimizer_step"], (self._id,))
         self._stepped = True
         for hook in self._step_hooks.values():
             hook(self, (), {})
         return loss
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        _row.command(ROWS["session.optimizer_zero_grad"], (self._id, bool(set_to_none)))
+        _call.command(ROWS["session.optimizer_zero_grad"], (self._id, bool(set_to_none)))
 
     def register_step_post_hook(self, hook: Callable[..., Any]) -> Any:
         return self._hook(self._step_hooks, hook)
@@ -136,7 +136,7 @@ class Optimizer:
         return self._hook(self._step_pre_hooks, hook)
 
     def _hook(self, hooks: Any, hook: Any) -> Any:
-        from ..nn.module import RemovableHandle
+        from ..nn.hooks import RemovableHandle
 
         handle = RemovableHandle(hooks)
         hooks[handle.id] = hook
@@ -207,7 +207,7 @@ class Optimizer:
             entry = states.get(key, states.get(str(key), {}))
             step = entry.get("step", 0)
             buffers = [entry.get(name) for name in names]
-            _row.command(row, (self._id, buffers, index, int(step)))
+            _call.command(row, (self._id, buffers, index, int(step)))
 
     def __getstate__(self) -> dict[str, Any]:
         return {"defaults": self.defaults, "state_dict": self.state_dict()}

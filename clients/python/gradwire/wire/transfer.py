@@ -6,6 +6,7 @@ import itertools
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
 
 import google_crc32c
 import grpc
@@ -96,7 +97,7 @@ class Transfers:
             raise errors.decode(response.error)
 
     def _chunks(self, transfer: int, data: np.ndarray) -> Iterator[bytes]:
-        view = data.reshape(-1).view(np.uint8) if data.size else np.empty(0, np.uint8)
+        view: Any = data.reshape(-1).view(np.uint8) if data.size else np.empty(0, np.uint8)
         total = len(view)
         start = session_pb2.UploadChunk(key=self.session.key, transfer=transfer, total=total)
         header = start.SerializeToString()

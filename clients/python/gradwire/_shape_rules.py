@@ -1,4 +1,4 @@
-"""Shape and type rules of the catalog. A rule that is not known here gives None: ask.
+"""Shape rules of the catalog. A rule that is not known here gives None: ask.
 
 A rule takes the op's arguments in signature order. None for a shape, or for a dtype, means that
 it is not known on this side of the wire.
@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from . import _dtype, _shapes, _state
-from ._dtype import BOOL, FLOAT, INT
+from . import _shapes
 from ._shapes import ShapeError
 
 Values = Sequence[Any]
@@ -20,10 +19,10 @@ Rule = Callable[[Values], Any]
 def shape_rule(row: Any, name: str) -> Rule:
     make = _SHAPES.get(name) or _BY_NAME.get(row.name)
     if make is None:
-        return _unknown
+        return unknown
     rule = make(row)
     if rule is None:
-        return _unknown
+        return unknown
 
     def checked(values: Values) -> Any:
         try:
@@ -37,7 +36,7 @@ def shape_rule(row: Any, name: str) -> Rule:
     return checked
 
 
-def _unknown(values: Values) -> None:
+def unknown(values: Values) -> None:
     return None
 
 
@@ -362,176 +361,4 @@ _BY_NAME: dict[str, Callable[[Any], Rule | None]] = {
     "narrow": _known(_narrow, "input", "dim", "start", "length", tensors=1),
     "linspace": _known(lambda steps: (int(steps),), "steps", tensors=0),
     "randperm": _known(lambda n: (int(n),), "n", tensors=0),
-}
-
-
-# Types.
-
-
-def type_rule(row: Any, name: str) -> Rule:
-    make = _TYPES.get(name)
-    rule = make(row) if make is not None else _unknown
-    if "indices" in row.outputs:
-
-        def by_name(values: Values) -> Any:
-            kind = rule(values)
-            return [_dtype.int64 if n == "indices" else kind for n in row.outputs]
-
-        return by_name
-    return rule
-
-
-def _promote(row: Any) -> Rule:
-    positions = [i for i, kind in enumerate(row.kinds) if kind <= 4]
-    lists = any(row.kinds[i] > 2 for i in positions)
-
-    def rule(values: Values) -> Any:
-        if lists:
-            found: list[Any] = []
-            for i in positions:
-                found += values[i] if row.kinds[i] > 2 else [values[i]]
-            return promoted(found)
-        return promoted([values[i] for i in positions])
-
-    if positions == [0, 1] and not lists:
-
-        def two(values: Values) -> Any:
-            a = values[0]
-            b = values[1]
-            if hasattr(a, "_dtype"):
-                kind = a._dtype
-                if hasattr(b, "_dtype"):
-                    if b._dtype is kind:
-                        return kind
-                elif kind is not None and (
-                    kind.category == FLOAT or (kind.category == INT and type(b) is int)
-                ):
-                    return kind
-            return promoted((a, b))
-
-        return two
-    return rule
-
-
-def promoted(operands: Sequence[Any]) -> Any:
-    """torch's promotion: a higher category wins, then tensors with dims, 0-dim ones, numbers."""
-    levels: list[Any] = [None, None, None]
-    for value in operands:
-        if value is None:
-            continue
-        if hasattr(value, "_dtype"):
-            kind, shape = value._dtype, value._shape
-            if kind is None or shape is None:
-                return None
-            level = 1 if shape == () else 0
-        else:
-            level = 2
-            if isinstance(value, (bool,)):
-                kind = _dtype.bool_
-            elif isinstance(value, int):
-                kind = _dtype.int64
-            else:
-                kind = _state.default_dtype
-        have = levels[level]
-        levels[level] = kind if have is None else _dtype.promote(have, kind)
-    result = None
-    for kind in levels:
-        if kind is not None and (result is None or kind.category > result.category):
-            result = kind
-    return result
-
-
-def _promote_float(row: Any) -> Rule:
-    inner = _promote(row)
-
-    def rule(values: Values) -> Any:
-        kind = inner(values)
-        if kind is None or kind.category == FLOAT:
-            return kind
-        return _state.default_dtype
-
-    return rule
-
-
-def _bitwise(row: Any) -> Rule:
-    inner = _promote(row)
-
-    def rule(values: Values) -> Any:
-        kind = inner(values)
-        if kind is not None and kind.category == FLOAT:
-            from ._row import _scalar_name, fail
-
-            fail(NotImplementedError, row.name, f"not implemented for '{_scalar_name(kind)}'")
-        return kind
-
-    return rule
-
-
-def _same_type(row: Any) -> Rule:
-    at = next((i for i, kind in enumerate(row.kinds) if kind <= 4), -1)
-    if at < 0:
-        return _unknown
-
-    def rule(values: Values) -> Any:
-        value = values[at]
-        if isinstance(value, (list, tuple)):
-            value = value[0] if value else None
-        return value._dtype if hasattr(value, "_dtype") else None
-
-    return rule
-
-
-def _given(row: Any) -> Rule:
-    at = row.index("dtype")
-    if at < 0:
-        return _unknown
-
-    def rule(values: Values) -> Any:
-        return None if values[at] is None else _dtype.of(values[at])
-
-    return rule
-
-
-def _sum(row: Any) -> Rule:
-    same, given = _same_type(row), _given(row)
-
-    def rule(values: Values) -> Any:
-        kind = given(values) or same(values)
-        if given(values) is None and kind is not None and kind.category in (BOOL, INT):
-            return _dtype.int64
-        return kind
-
-    return rule
-
-
-def _float_only(row: Any) -> Rule:
-    same, given = _same_type(row), _given(row)
-
-    def rule(values: Values) -> Any:
-        kind = given(values) or same(values)
-        if kind is not None and kind.category != FLOAT:
-            from ._row import _scalar_name, fail
-
-            fail(
-                RuntimeError,
-                row.name,
-                f"{row.name}(): could not infer output dtype. Input dtype must be either a "
-                f"floating point or complex dtype. Got: {_scalar_name(kind)}",
-            )
-        return kind
-
-    return rule
-
-
-_TYPES: dict[str, Callable[[Any], Rule]] = {
-    "promote": _promote,
-    "promote_float": _promote_float,
-    "true_div": _promote_float,
-    "bool": lambda row: lambda values: _dtype.bool_,
-    "int64": lambda row: lambda values: _dtype.int64,
-    "same": _same_type,
-    "sum": _sum,
-    "given": _given,
-    "float_only": _float_only,
-    "bitwise": _bitwise,
 }
