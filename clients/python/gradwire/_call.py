@@ -18,6 +18,8 @@ _upload: Any = None
 def call(row: Row, values: Sequence[Any], out: Any = None) -> Any:
     """Runs the op; returns its outputs with what can be known of them."""
     session = current._session or current.connect()
+    if _state.default_dtype is not _dtype.float32 and row.type_rule in _DEFAULTING:
+        values = _to_default(row, values)
     if row.plain:
         ids: list[int] = []
         needs = False
@@ -48,6 +50,21 @@ def call(row: Row, values: Sequence[Any], out: Any = None) -> Any:
         session.emit(head | line << 48, ids, attributes)
         return _new(new, shape, kind, needs, row.grad_fn)
     return _call_many(row, ids, attributes, shape, kind, needs, line)
+
+
+# Rules by which integers become the default dtype, which the daemon takes to be float32.
+_DEFAULTING = ("promote", "promote_float", "true_div")
+
+
+def _to_default(row: Row, values: Sequence[Any]) -> Sequence[Any]:
+    """The values with an integer tensor cast, where the result has a default dtype of the user's."""
+    tensors = [v for v in values if isinstance(v, Tensor)]
+    if row.type(values) is not _state.default_dtype or not tensors:
+        return values
+    if any(t.dtype.category == _dtype.FLOAT for t in tensors):
+        return values
+    cast = tensors[0].to(_state.default_dtype)
+    return [cast if v is tensors[0] else v for v in values]
 
 
 def _call_many(

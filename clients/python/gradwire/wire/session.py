@@ -163,7 +163,11 @@ class Session:
         if waiter.reply is None and waiter.failure is None:
             with self.lock:
                 self._flush()
-            waiter.gate.acquire()
+            try:
+                waiter.gate.acquire()
+            except KeyboardInterrupt:
+                self.cancel()
+                raise
         if waiter.failure is not None:
             raise waiter.failure
         reply = waiter.reply
@@ -180,6 +184,12 @@ class Session:
     def flush(self) -> None:
         with self.lock:
             self._flush()
+
+    def cancel(self) -> int:
+        """Drops what the daemon has queued and not run; what was committed stays."""
+        request = session_pb2.CancelRequest(key=self.key)
+        response = self._unary("Cancel", request, session_pb2.CancelResponse, 5.0)
+        return int(response.cancelled)
 
     # Ends.
 
