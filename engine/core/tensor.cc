@@ -4,7 +4,9 @@
 
 namespace gradwire {
 
+AutogradMeta::AutogradMeta() = default;
 AutogradMeta::~AutogradMeta() = default;
+TensorImpl::TensorImpl() = default;
 TensorImpl::~TensorImpl() = default;
 
 std::string TensorImpl::text() const {

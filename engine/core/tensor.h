@@ -20,6 +20,7 @@ using Tensors = absl::InlinedVector<Tensor, 4>;
 
 // Autograd state of a tensor that takes part in a graph; absent otherwise.
 struct AutogradMeta {
+  AutogradMeta();
   ~AutogradMeta();
 
   bool requires_grad = false;  // of a leaf; a tensor with grad_fn always requires grad
@@ -36,6 +37,7 @@ struct AutogradMeta {
 
 class TensorImpl : public RefCounted {
  public:
+  TensorImpl();
   ~TensorImpl() override;
 
   DType dtype = DType::kNone;

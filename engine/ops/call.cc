@@ -1,6 +1,6 @@
 #include "engine/ops/call.h"
 
-#include "kernels/cpu/philox.h"
+#include "kernels/random_counters.h"
 
 namespace gradwire {
 namespace {
@@ -181,7 +181,7 @@ Tensors run_kernel(const Call& call) {
   if (op.random) {
     task->seed = slot.generator.seed;
     task->offset = slot.generator.reserve(
-        cpu::philox_counters(op.kernel, outputs.empty() ? 0 : outputs[0]->numel()));
+        philox_counters(op.kernel, outputs.empty() ? 0 : outputs[0]->numel()));
   }
   if (op.lower) {
     status = op.lower(call, task.get());
@@ -323,8 +323,8 @@ Tensor call(const OpRef& op, std::initializer_list<Tensor> inputs, AttributeList
   return call_many(op, inputs, std::move(attributes))[0];
 }
 
-Tensor call_list(const OpRef& op, Tensors inputs, AttributeList attributes) {
-  return invoke(make_call(op, std::move(inputs), std::move(attributes)))[0];
+Tensors call_list(const OpRef& op, Tensors inputs, AttributeList attributes) {
+  return invoke(make_call(op, std::move(inputs), std::move(attributes)));
 }
 
 Tensor call_in_place(const OpRef& op, std::initializer_list<Tensor> inputs,
