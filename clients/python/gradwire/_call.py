@@ -57,7 +57,7 @@ _DEFAULTING = ("promote", "promote_float", "true_div")
 
 
 def _to_default(row: Row, values: Sequence[Any]) -> Sequence[Any]:
-    """The values with an integer tensor cast, where the result has a default dtype of the user's."""
+    """The values with an integer tensor cast, where the result has the default dtype."""
     tensors = [v for v in values if isinstance(v, Tensor)]
     if row.type(values) is not _state.default_dtype or not tensors:
         return values

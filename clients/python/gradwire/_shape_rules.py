@@ -356,6 +356,11 @@ def _narrow(shape: Any, dim: int, start: int, length: int) -> Any:
 
 # Ops whose rows name no rule, but whose results this client must count or likes to know.
 _BY_NAME: dict[str, Callable[[Any], Rule | None]] = {
+    "argmax": _reduce,
+    "argmin": _reduce,
+    "max_dim": _reduce,
+    "min_dim": _reduce,
+    "median_dim": _reduce,
     "split_with_sizes": _known(_parts(_shapes.pieces), "input", "split_sizes", "dim", tensors=1),
     "unbind": _SHAPES["unbind"],
     "narrow": _known(_narrow, "input", "dim", "start", "length", tensors=1),

@@ -11,7 +11,7 @@ from ._shape_rules import Rule, Values, unknown
 
 
 def type_rule(row: Any, name: str) -> Rule:
-    make = _TYPES.get(name)
+    make = _BY_NAME.get(row.name) or _TYPES.get(name)
     rule = make(row) if make is not None else unknown
     if "indices" in row.outputs:
 
@@ -176,4 +176,25 @@ _TYPES: dict[str, Callable[[Any], Rule]] = {
     "given": _given,
     "float_only": _float_only,
     "bitwise": _bitwise,
+}
+
+
+def _truth(row: Any) -> Rule:
+    same = _same_type(row)
+
+    def rule(values: Values) -> Any:
+        kind = same(values)
+        return kind if kind is None or kind is _dtype.uint8 else _dtype.bool_
+
+    return rule
+
+
+# Ops whose rows say less than this client can.
+_BY_NAME: dict[str, Callable[[Any], Rule]] = {
+    "mean": _float_only,
+    "any": _truth,
+    "all": _truth,
+    "max_dim": _same_type,
+    "min_dim": _same_type,
+    "median_dim": _same_type,
 }
