@@ -32,6 +32,8 @@ def test_wrong_dtype():
     with pytest.raises(RuntimeError, match="mean") as caught:
         torch.arange(3).mean()
     assert re.search(HERE, str(caught.value))
+    with pytest.raises(RuntimeError, match="float32 != int64"):
+        torch.ones(2, 3) @ torch.ones(3, 2).long()
     with pytest.raises(RuntimeError, match="can't be cast"):
         torch.arange(3).add_(0.5)
     still_works()

@@ -354,8 +354,57 @@ def _narrow(shape: Any, dim: int, start: int, length: int) -> Any:
     return (*shape[:at], length, *shape[at + 1 :])
 
 
+def _index(row: Any) -> Rule | None:
+    at = _need(row, "input", "indices")
+    if at is None:
+        return None
+
+    def rule(values: Values) -> Any:
+        shape, indices = _tensor(values, at[0]), values[at[1]]
+        if shape is None or len(indices) > len(shape):
+            return None
+        found: tuple[int, ...] = ()
+        places = []
+        for i, index in enumerate(indices):
+            if index is None:
+                continue
+            if index._shape is None or index._dtype is None or index._dtype.number in (9, 10):
+                return None  # a mask: the daemon counts
+            found = _shapes.broadcast(found, index._shape)
+            places.append(i)
+        rest = tuple(s for i, s in enumerate(shape) if i not in places)
+        apart = places != list(range(places[0], places[0] + len(places))) if places else False
+        first = 0 if apart or not places else places[0]
+        return rest[:first] + found + rest[first:]
+
+    return rule
+
+
+def _loss(row: Any) -> Rule | None:
+    at = _need(row, "input", "target", "reduction")
+    if at is None:
+        return None
+    classes = row.name.rpartition(".")[2] in ("cross_entropy", "nll_loss")
+
+    def rule(values: Values) -> Any:
+        if values[at[2]] in ("mean", "sum"):
+            return ()
+        x, y = _tensor(values, at[0]), _tensor(values, at[1])
+        if x is None or y is None:
+            return None
+        if classes:
+            return x[:1] + x[2:] if len(x) > 1 else ()
+        return _shapes.broadcast(x, y)
+
+    return rule
+
+
 # Ops whose rows name no rule, but whose results this client must count or likes to know.
 _BY_NAME: dict[str, Callable[[Any], Rule | None]] = {
+    "index": _index,
+    "nn.functional.cross_entropy": _loss,
+    "nn.functional.nll_loss": _loss,
+    "nn.functional.mse_loss": _loss,
     "argmax": _reduce,
     "argmin": _reduce,
     "max_dim": _reduce,

@@ -189,8 +189,48 @@ def _truth(row: Any) -> Rule:
     return rule
 
 
+def _one_type(row: Any) -> Rule:
+    """The operands' dtype, which is the same for all."""
+    positions = [i for i, kind in enumerate(row.kinds) if kind <= 1]
+
+    def rule(values: Values) -> Any:
+        first = None
+        for i in positions:
+            kind = getattr(values[i], "_dtype", None)
+            if kind is None:
+                continue
+            if first is None:
+                first = kind
+            elif kind is not first:
+                from ._row import fail
+
+                fail(
+                    RuntimeError,
+                    row.name,
+                    "expected all operands to have the same dtype, but got: "
+                    f"{first.name} != {kind.name}",
+                )
+        return first
+
+    return rule
+
+
+def _weight_type(row: Any) -> Rule:
+    at = row.index("weight")
+    return lambda values: getattr(values[at], "_dtype", None)
+
+
 # Ops whose rows say less than this client can.
 _BY_NAME: dict[str, Callable[[Any], Rule]] = {
+    "matmul": _one_type,
+    "mm": _one_type,
+    "bmm": _one_type,
+    "nn.functional.linear": _one_type,
+    "nn.functional.conv2d": _one_type,
+    "nn.functional.embedding": _weight_type,
+    "nn.functional.cross_entropy": _same_type,
+    "nn.functional.mse_loss": _promote,
+    "index": _same_type,
     "mean": _float_only,
     "any": _truth,
     "all": _truth,
