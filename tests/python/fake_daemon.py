@@ -366,7 +366,7 @@ class FakeDaemon:
             values[0][...] = values[1]
             return None
         if row.name == "index_put_":
-            values[0][index_of(values[1])] = values[2]
+            values[0][index_of(values[2])] = values[1]
             return None
         if row.name in MODULES:
             self._make_state(row, values, outputs)

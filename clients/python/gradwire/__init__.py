@@ -69,6 +69,8 @@ from ._overloads import (
     div,
     divide,
     equal,
+    index_put,
+    index_put_,
     is_floating_point,
     is_tensor,
     isclose,

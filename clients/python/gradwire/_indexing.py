@@ -219,7 +219,7 @@ def set_(x: Any, key: Any, value: Any) -> None:
     elif value.dtype is not x.dtype:
         value = value.to(x.dtype)
     _check_leaf(x)
-    call_(ROWS["index_put_"], (viewed, indices, value, False))
+    call_(ROWS["index_put_"], (viewed, value, indices, False))
     _after(x, viewed, value)
 
 

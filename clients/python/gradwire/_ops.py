@@ -647,13 +647,13 @@ def index(input: Tensor, indices: Sequence[Tensor | None]) -> Any:
 
 
 def index_put_(
-    input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False
+    input: Tensor, values: Tensor, indices: Sequence[Tensor | None], *, accumulate: bool = False
 ) -> Any:
     """Does index_put_.
 
-    index_put_(Tensor input, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor
+    index_put_(Tensor input, Tensor values, Tensor?[] indices, *, bool accumulate=False) -> Tensor
     """
-    return call_(ROWS["index_put_"], (input, indices, values, accumulate))
+    return call_(ROWS["index_put_"], (input, values, indices, accumulate))
 
 
 def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: Any = None) -> Any:
@@ -1383,13 +1383,13 @@ class Methods:
         return call(ROWS["select"], (self, dim, index))
 
     def index_put_(
-        self, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False
+        self, values: Tensor, indices: Sequence[Tensor | None], *, accumulate: bool = False
     ) -> Any:
         """Does index_put_.
 
-        index_put_(Tensor input, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor
+        index_put_(Tensor input, Tensor values, Tensor?[] indices, *, bool accumulate=False) -> Tensor
         """
-        return call_(ROWS["index_put_"], (self, indices, values, accumulate))
+        return call_(ROWS["index_put_"], (self, values, indices, accumulate))
 
     def split_with_sizes(
         self, split_sizes: int | Sequence[int], dim: int = 0, *, axis: Any = None

@@ -272,6 +272,16 @@ def broadcast_shapes(*shapes: Any) -> Any:
     return Size(done)
 
 
+def index_put_(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
+    """input[indices] = values, or += with accumulate."""
+    return call_(ROWS["index_put_"], (input, values, list(indices), bool(accumulate)))
+
+
+def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
+    """`index_put_` on a copy."""
+    return index_put_(input.clone(), indices, values, accumulate)
+
+
 def zero_(input: Any) -> Any:
     """Sets every element to 0."""
     return call_(ROWS["fill_"], (input, 0))
@@ -283,7 +293,7 @@ def scalar_tensor(value: Any, *, dtype: Any = None, device: Any = None) -> Any:
 
 METHODS = [
     div, div_, clamp, clamp_, max, min, var, std, split, squeeze, softmax, log_softmax,
-    allclose, isclose, equal, zero_, nonzero, chunk,
+    allclose, isclose, equal, zero_, nonzero, chunk, index_put, index_put_,
 ]  # fmt: skip
 ALIASES = {"divide": div, "divide_": div_, "clip": clamp, "clip_": clamp_}
 

@@ -1070,8 +1070,8 @@ ROWS: dict[str, Row] = {
         "index_put_",
         [
             ("input", "Tensor", False, REQUIRED),
-            ("indices", "Tensor?[]", False, REQUIRED),
             ("values", "Tensor", False, REQUIRED),
+            ("indices", "Tensor?[]", False, REQUIRED),
             ("accumulate", "bool", False, False),
         ],
         "Tensor",

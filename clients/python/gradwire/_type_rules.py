@@ -231,6 +231,7 @@ _BY_NAME: dict[str, Callable[[Any], Rule]] = {
     "nn.functional.cross_entropy": _same_type,
     "nn.functional.mse_loss": _promote,
     "index": _same_type,
+    "nonzero": lambda row: lambda values: _dtype.int64,
     "mean": _float_only,
     "any": _truth,
     "all": _truth,
