@@ -407,12 +407,18 @@ class FakeDaemon:
             shapes = [(named["num_embeddings"], named["embedding_dim"])]
         else:
             shapes = [tuple(named["normalized_shape"])] * 2
+        module = MODULES[row.name]
+        names = [*module["parameters"], *module["buffers"]]
+        if named.get("bias") is False:
+            names, shapes = names[:1], shapes[:1]
+        if named.get("affine") is False:
+            names, shapes = names[2:], shapes[2:]
+        if named.get("track_running_stats") is False:
+            names, shapes = names[:-3], shapes[:-3]
         draw = np.random.default_rng(0)
-        for id, name, shape in zip(outputs, row.outputs, shapes, strict=True):
-            if id:
-                counts = name.startswith("num_")
-                values_of = np.zeros(shape, "i8") if counts else draw.random(shape).astype(kind)
-                self.tensors[id] = values_of
+        for id, name, shape in zip(outputs, names, shapes, strict=True):
+            values_of = draw.random(shape).astype(kind)
+            self.tensors[id] = np.zeros(shape, "i8") if name.startswith("num_") else values_of
 
     def _meta(self, value: np.ndarray) -> Any:
         return tensor_pb2.TensorMeta(

@@ -154,6 +154,14 @@ for _name, _of in _aliases.items():
         globals()[_name] = getattr(_ops, _of)
         if hasattr(Tensor, _of) and not hasattr(Tensor, _name):
             setattr(Tensor, _name, getattr(Tensor, _of))
+# Methods of torch that are not marked so in the catalog.
+for _name in (
+    *("fill_", "uniform_", "normal_", "bernoulli_", "exponential_", "random_", "bernoulli"),
+    *("multinomial", "select", "narrow", "diagonal", "as_strided", "unfold", "unbind", "cumsum"),
+    *("split_with_sizes", "view_as", "where", "masked_fill", "masked_fill_", "masked_scatter_"),
+):
+    if hasattr(_ops, _name) and not hasattr(Tensor, _name):
+        setattr(Tensor, _name, getattr(_ops, _name))
 for _method in _overloads.METHODS:
     setattr(Tensor, _method.__name__, _method)
 for _name, _method in _overloads.ALIASES.items():

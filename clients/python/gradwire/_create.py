@@ -226,7 +226,7 @@ def randint(
     if generator is not None:
         values = generator.numpy.integers(low, high, size)
         return _host.host_tensor(_host.convert(values, _dtype.int64, kind), kind, True)
-    return _finish(call(ROWS["randint"], (low, high, size, kind), out), requires_grad)
+    return _finish(call(ROWS["randint"], (size, low, high, kind), out), requires_grad)
 
 
 def randperm(

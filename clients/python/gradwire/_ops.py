@@ -823,12 +823,12 @@ def randn(size: int | Sequence[int], *, dtype: dtype_type) -> Any:
     return call(ROWS["randn"], (size, dtype))
 
 
-def randint(low: int, high: int, size: int | Sequence[int], *, dtype: dtype_type) -> Any:
+def randint(size: int | Sequence[int], low: int, high: int, *, dtype: dtype_type) -> Any:
     """Does randint.
 
-    randint(int low, int high, int[] size, *, dtype dtype) -> Tensor
+    randint(int[] size, int low, int high, *, dtype dtype) -> Tensor
     """
-    return call(ROWS["randint"], (low, high, size, dtype))
+    return call(ROWS["randint"], (size, low, high, dtype))
 
 
 def randperm(n: int, *, dtype: dtype_type) -> Any:
@@ -884,12 +884,12 @@ def normal_(input: Tensor, mean: float = 0.0, std: float = 1.0) -> Any:
     return call_(ROWS["normal_"], (input, mean, std))
 
 
-def uniform_(input: Tensor, from_: float = 0.0, to: float = 1.0) -> Any:
+def uniform_(input: Tensor, low: float = 0.0, high: float = 1.0) -> Any:
     """Does uniform_.
 
-    uniform_(Tensor input, float from=0.0, float to=1.0) -> Tensor
+    uniform_(Tensor input, float low=0.0, float high=1.0) -> Tensor
     """
-    return call_(ROWS["uniform_"], (input, from_, to))
+    return call_(ROWS["uniform_"], (input, low, high))
 
 
 class Methods:
@@ -1438,20 +1438,6 @@ class Methods:
             dim = axis
         return call(ROWS["index_select"], (self, dim, index))
 
-    def copy_(self, src: Tensor) -> Any:
-        """Does copy_.
-
-        copy_(Tensor input, Tensor src) -> Tensor
-        """
-        return call_(ROWS["copy_"], (self, src))
-
-    def fill_(self, value: Tensor | Number) -> Any:
-        """Does fill_.
-
-        fill_(Tensor input, Operand value) -> Tensor
-        """
-        return call_(ROWS["fill_"], (self, value))
-
     def bernoulli(self) -> Any:
         """Does bernoulli.
 
@@ -1484,17 +1470,3 @@ class Methods:
         if axis is not None:
             dim = axis
         return call(ROWS["log_softmax"], (self, dim, dtype))
-
-    def normal_(self, mean: float = 0.0, std: float = 1.0) -> Any:
-        """Does normal_.
-
-        normal_(Tensor input, float mean=0.0, float std=1.0) -> Tensor
-        """
-        return call_(ROWS["normal_"], (self, mean, std))
-
-    def uniform_(self, from_: float = 0.0, to: float = 1.0) -> Any:
-        """Does uniform_.
-
-        uniform_(Tensor input, float from=0.0, float to=1.0) -> Tensor
-        """
-        return call_(ROWS["uniform_"], (self, from_, to))

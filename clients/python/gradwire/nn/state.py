@@ -106,14 +106,12 @@ def create(
     ids, tape, _ = row.encode(values)
     session = current.session()
     names = [*module["parameters"], *module["buffers"]]
-    wanted = [session.new_id() if shapes.get(n) is not None else 0 for n in names]
+    present = [n for n in names if shapes.get(n) is not None]  # the row gives no others
+    wanted = [session.new_id() for _ in present]
     head = frame.head(row.number, 0, tape is not None, len(ids), len(wanted))
     session.emit(head | _row.site() << 48, [*ids, *wanted], tape)
-    made: dict[str, Any] = {}
-    for name, id in zip(names, wanted, strict=True):
-        if not id:
-            made[name] = None
-            continue
+    made: dict[str, Any] = dict.fromkeys(names)
+    for name, id in zip(present, wanted, strict=True):
         counts = name.startswith("num_")
         tensor = new(id, shapes[name], _dtype.int64 if counts else kind, False, None)
         made[name] = adopt(tensor) if name in module["parameters"] else tensor

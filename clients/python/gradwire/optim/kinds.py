@@ -11,6 +11,7 @@ class SGD(Optimizer):
     """Gradient descent with momentum."""
 
     row = "optim.SGD"
+    counts_steps = False
 
     def __init__(
         self,

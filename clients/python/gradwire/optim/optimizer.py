@@ -22,6 +22,7 @@ class Optimizer:
     """
 
     row = ""
+    counts_steps = True  # whether torch's state dict of this kind has "step"
 
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
         self.defaults = defaults
@@ -157,7 +158,7 @@ class Optimizer:
     def _states(self, count: int) -> list[dict[str, Any]]:
         session = current.session()
         row = ROWS["session.optimizer_state"]
-        names = ["step", *ROWS[self.row].outputs]
+        names = ROWS[self.row].outputs  # "step", then the buffers
         asked = []
         for index in range(count):
             ids = [session.new_id() for _ in names]
@@ -168,11 +169,12 @@ class Optimizer:
         for ids, waiter in asked:
             entry: dict[str, Any] = {}
             for name, id, meta in zip(names, ids, session.wait(waiter).metas.metas, strict=True):
-                if meta.defined:
+                if meta.defined and (name != "step" or self.counts_steps):
                     tensor = new(id, None, None, False, None)
                     tensor._learn(meta)
                     entry[name] = tensor
-            found.append(entry)
+            # Before the first step there is a count and nothing else.
+            found.append(entry if set(entry) - {"step"} else {})
         return found
 
     def state_dict(self) -> dict[str, Any]:
@@ -200,7 +202,7 @@ class Optimizer:
         for group, loaded in zip(self.param_groups, given, strict=True):
             group.update({k: deepcopy(v) for k, v in loaded.items() if k != "params"})
         order = [i for group in given for i in group["params"]]
-        names = ROWS[self.row].outputs
+        names = ROWS[self.row].outputs[1:]
         row = ROWS["session.optimizer_load_state"]
         states = state_dict["state"]
         for index, key in enumerate(order):
