@@ -210,8 +210,9 @@ void skip_task(Task& task, ErrorRef error) {
     }
     if (task.sink) task.sink->reply(0, RefusedEvent{error});
   } else {
-    for (Operand& out : task.outputs) {
-      if (out.storage) out.storage->poison = error;
+    size_t fresh = task.outputs.size() - task.state_outputs;
+    for (size_t i = 0; i < fresh; ++i) {
+      if (task.outputs[i].storage) task.outputs[i].storage->poison = error;
     }
   }
   if (task.on_done) task.on_done(std::move(error));

@@ -43,6 +43,7 @@ struct Task {
   bool commits = false;    // writes state that outlives the step: refused when an input is bad
   bool in_place = false;   // like commits, but a reader of the output is told
   bool checks = false;     // the kernel can fail on values
+  int state_outputs = 0;   // trailing outputs that are state: left alone when the task fails
   const OpDef* op = nullptr;
   const expr::Program* program = nullptr;
   absl::InlinedVector<Operand, 4> inputs;

@@ -36,13 +36,15 @@ void finish_op(Slot& slot, const Command& command, Tensors results) {
     }
     return;
   }
+  bool failed = !results.empty() && results[0] && results[0]->poison;
   for (size_t i = 0; i < command.outputs.size(); ++i) {
     uint64_t id = command.outputs[i];
     if (!id) continue;
     Tensor t;
     if (i < results.size()) {
       t = results[i];
-    } else if (!results.empty() && results[0]->poison) {
+      if (!t) continue;  // an output this call does not have
+    } else if (failed) {
       t = results[0];
     } else {
       t = poisoned(runtime_error("[", slot.op->name, "] gives ", results.size(),
