@@ -108,7 +108,7 @@ class Row:
             if code == TENSOR and (optional or kind == "Tensor?"):
                 code = TENSOR_OR_NONE
             self.kinds.append(code)
-        self.differentiable = "d" in flags
+        self.differentiable = "d" in flags and name != "detach"
         self.in_place = "i" in flags
         self.out = "o" in flags
         self.returns = returns

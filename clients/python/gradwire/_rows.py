@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from ._row import REQUIRED, Row
 
+CATALOG_HASH = "726205b1f6875031"
+
 ROWS: dict[str, Row] = {
     "session.release": Row(
         1,

@@ -62,6 +62,8 @@ def gelu(input: Any, approximate: str = "none") -> Any:
         raise RuntimeError(
             f"approximate argument must be either none or tanh, but got {approximate}{here()}"
         )
+    if "nn.functional.gelu" in ROWS:
+        return call(ROWS["nn.functional.gelu"], (input, approximate))
     row = ROWS["nn.functional.gelu_tanh" if approximate == "tanh" else "nn.functional.gelu_erf"]
     return call(row, (input,))
 
