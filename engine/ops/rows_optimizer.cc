@@ -1,6 +1,7 @@
 // Rows 1000 to 1099: optimizers as server objects. A row makes one with its first group; the
 // keywords, in order, are a group's options.
 #include "engine/ops/call.h"
+#include "engine/ops/dispatch.h"
 #include "engine/optim/optimizer.h"
 
 namespace gradwire {
