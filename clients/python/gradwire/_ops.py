@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def add(
     input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1, out: Any = None
 ) -> Any:
-    """Does add.
+    """input + alpha * other.
 
     add(Operand input, Operand other, *, Scalar alpha=1) -> Tensor
     """
@@ -36,7 +36,7 @@ def add_(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1) -
 def sub(
     input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1, out: Any = None
 ) -> Any:
-    """Does sub.
+    """input - alpha * other.
 
     sub(Operand input, Operand other, *, Scalar alpha=1) -> Tensor
     """
@@ -49,7 +49,7 @@ def sub_(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1) -
 
 
 def mul(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Any:
-    """Does mul.
+    """input * other.
 
     mul(Operand input, Operand other) -> Tensor
     """
@@ -62,7 +62,7 @@ def mul_(input: Tensor | Number, other: Tensor | Number) -> Any:
 
 
 def true_divide(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Any:
-    """Does true_divide.
+    """input / other; integers give the default float.
 
     true_divide(Operand input, Operand other) -> Tensor
     """
@@ -75,7 +75,7 @@ def true_divide_(input: Tensor | Number, other: Tensor | Number) -> Any:
 
 
 def floor_divide(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Any:
-    """Does floor_divide.
+    """floor(input / other).
 
     floor_divide(Operand input, Operand other) -> Tensor
     """
@@ -88,7 +88,7 @@ def floor_divide_(input: Tensor | Number, other: Tensor | Number) -> Any:
 
 
 def remainder(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Any:
-    """Does remainder.
+    """input - other * floor(input / other): Python's %, with the divisor's sign.
 
     remainder(Operand input, Operand other) -> Tensor
     """
@@ -100,8 +100,21 @@ def remainder_(input: Tensor | Number, other: Tensor | Number) -> Any:
     return call_(ROWS["remainder"], (input, other))
 
 
+def fmod(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Any:
+    """C's fmod: the remainder with the dividend's sign.
+
+    fmod(Operand input, Operand other) -> Tensor
+    """
+    return call(ROWS["fmod"], (input, other), out)
+
+
+def fmod_(input: Tensor | Number, other: Tensor | Number) -> Any:
+    """`fmod` in place: the result is written to `input`."""
+    return call_(ROWS["fmod"], (input, other))
+
+
 def pow(input: Tensor | Number, exponent: Tensor | Number, *, out: Any = None) -> Any:
-    """Does pow.
+    """input ** exponent.
 
     pow(Operand input, Operand exponent) -> Tensor
     """
@@ -113,146 +126,8 @@ def pow_(input: Tensor | Number, exponent: Tensor | Number) -> Any:
     return call_(ROWS["pow"], (input, exponent))
 
 
-def bitwise_and(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Any:
-    """Does bitwise_and.
-
-    bitwise_and(Operand input, Operand other) -> Tensor
-    """
-    return call(ROWS["bitwise_and"], (input, other), out)
-
-
-def bitwise_and_(input: Tensor | Number, other: Tensor | Number) -> Any:
-    """`bitwise_and` in place: the result is written to `input`."""
-    return call_(ROWS["bitwise_and"], (input, other))
-
-
-def bitwise_or(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Any:
-    """Does bitwise_or.
-
-    bitwise_or(Operand input, Operand other) -> Tensor
-    """
-    return call(ROWS["bitwise_or"], (input, other), out)
-
-
-def bitwise_or_(input: Tensor | Number, other: Tensor | Number) -> Any:
-    """`bitwise_or` in place: the result is written to `input`."""
-    return call_(ROWS["bitwise_or"], (input, other))
-
-
-def bitwise_xor(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Any:
-    """Does bitwise_xor.
-
-    bitwise_xor(Operand input, Operand other) -> Tensor
-    """
-    return call(ROWS["bitwise_xor"], (input, other), out)
-
-
-def bitwise_xor_(input: Tensor | Number, other: Tensor | Number) -> Any:
-    """`bitwise_xor` in place: the result is written to `input`."""
-    return call_(ROWS["bitwise_xor"], (input, other))
-
-
-def bitwise_not(input: Tensor, *, out: Any = None) -> Any:
-    """Does bitwise_not.
-
-    bitwise_not(Tensor input) -> Tensor
-    """
-    return call(ROWS["bitwise_not"], (input,), out)
-
-
-def bitwise_not_(input: Tensor) -> Any:
-    """`bitwise_not` in place: the result is written to `input`."""
-    return call_(ROWS["bitwise_not"], (input,))
-
-
-def eq(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Any:
-    """Does eq.
-
-    eq(Operand input, Operand other) -> Tensor
-    """
-    return call(ROWS["eq"], (input, other), out)
-
-
-def eq_(input: Tensor | Number, other: Tensor | Number) -> Any:
-    """`eq` in place: the result is written to `input`."""
-    return call_(ROWS["eq"], (input, other))
-
-
-def ne(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Any:
-    """Does ne.
-
-    ne(Operand input, Operand other) -> Tensor
-    """
-    return call(ROWS["ne"], (input, other), out)
-
-
-def ne_(input: Tensor | Number, other: Tensor | Number) -> Any:
-    """`ne` in place: the result is written to `input`."""
-    return call_(ROWS["ne"], (input, other))
-
-
-def lt(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Any:
-    """Does lt.
-
-    lt(Operand input, Operand other) -> Tensor
-    """
-    return call(ROWS["lt"], (input, other), out)
-
-
-def lt_(input: Tensor | Number, other: Tensor | Number) -> Any:
-    """`lt` in place: the result is written to `input`."""
-    return call_(ROWS["lt"], (input, other))
-
-
-def le(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Any:
-    """Does le.
-
-    le(Operand input, Operand other) -> Tensor
-    """
-    return call(ROWS["le"], (input, other), out)
-
-
-def le_(input: Tensor | Number, other: Tensor | Number) -> Any:
-    """`le` in place: the result is written to `input`."""
-    return call_(ROWS["le"], (input, other))
-
-
-def gt(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Any:
-    """Does gt.
-
-    gt(Operand input, Operand other) -> Tensor
-    """
-    return call(ROWS["gt"], (input, other), out)
-
-
-def gt_(input: Tensor | Number, other: Tensor | Number) -> Any:
-    """`gt` in place: the result is written to `input`."""
-    return call_(ROWS["gt"], (input, other))
-
-
-def ge(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Any:
-    """Does ge.
-
-    ge(Operand input, Operand other) -> Tensor
-    """
-    return call(ROWS["ge"], (input, other), out)
-
-
-def ge_(input: Tensor | Number, other: Tensor | Number) -> Any:
-    """`ge` in place: the result is written to `input`."""
-    return call_(ROWS["ge"], (input, other))
-
-
-def maximum(input: Tensor, other: Tensor, *, out: Any = None) -> Any:
-    """Does maximum.
-
-    maximum(Tensor input, Tensor other) -> Tensor
-    """
-    return call(ROWS["maximum"], (input, other), out)
-
-
 def neg(input: Tensor, *, out: Any = None) -> Any:
-    """Does neg.
+    """-input.
 
     neg(Tensor input) -> Tensor
     """
@@ -265,7 +140,7 @@ def neg_(input: Tensor) -> Any:
 
 
 def abs(input: Tensor, *, out: Any = None) -> Any:
-    """Does abs.
+    """|input|.
 
     abs(Tensor input) -> Tensor
     """
@@ -277,8 +152,105 @@ def abs_(input: Tensor) -> Any:
     return call_(ROWS["abs"], (input,))
 
 
+def sign(input: Tensor, *, out: Any = None) -> Any:
+    """-1, 0 or 1.
+
+    sign(Tensor input) -> Tensor
+    """
+    return call(ROWS["sign"], (input,), out)
+
+
+def sign_(input: Tensor) -> Any:
+    """`sign` in place: the result is written to `input`."""
+    return call_(ROWS["sign"], (input,))
+
+
+def square(input: Tensor, *, out: Any = None) -> Any:
+    """input * input.
+
+    square(Tensor input) -> Tensor
+    """
+    return call(ROWS["square"], (input,), out)
+
+
+def square_(input: Tensor) -> Any:
+    """`square` in place: the result is written to `input`."""
+    return call_(ROWS["square"], (input,))
+
+
+def reciprocal(input: Tensor, *, out: Any = None) -> Any:
+    """1 / input.
+
+    reciprocal(Tensor input) -> Tensor
+    """
+    return call(ROWS["reciprocal"], (input,), out)
+
+
+def reciprocal_(input: Tensor) -> Any:
+    """`reciprocal` in place: the result is written to `input`."""
+    return call_(ROWS["reciprocal"], (input,))
+
+
+def rsub(
+    input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1, out: Any = None
+) -> Any:
+    """other - alpha * input.
+
+    rsub(Operand input, Operand other, *, Scalar alpha=1) -> Tensor
+    """
+    return call(ROWS["rsub"], (input, other, alpha), out)
+
+
+def rsub_(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1) -> Any:
+    """`rsub` in place: the result is written to `input`."""
+    return call_(ROWS["rsub"], (input, other, alpha))
+
+
+def addcmul(
+    input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1, out: Any = None
+) -> Any:
+    """input + value * tensor1 * tensor2.
+
+    addcmul(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor
+    """
+    return call(ROWS["addcmul"], (input, tensor1, tensor2, value), out)
+
+
+def addcmul_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1) -> Any:
+    """`addcmul` in place: the result is written to `input`."""
+    return call_(ROWS["addcmul"], (input, tensor1, tensor2, value))
+
+
+def addcdiv(
+    input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1, out: Any = None
+) -> Any:
+    """input + value * tensor1 / tensor2.
+
+    addcdiv(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor
+    """
+    return call(ROWS["addcdiv"], (input, tensor1, tensor2, value), out)
+
+
+def addcdiv_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1) -> Any:
+    """`addcdiv` in place: the result is written to `input`."""
+    return call_(ROWS["addcdiv"], (input, tensor1, tensor2, value))
+
+
+def lerp(input: Tensor, end: Tensor, weight: Tensor | Number, *, out: Any = None) -> Any:
+    """input + weight * (end - input), exact at both ends.
+
+    lerp(Tensor input, Tensor end, Operand weight) -> Tensor
+    """
+    return call(ROWS["lerp"], (input, end, weight), out)
+
+
+def lerp_(input: Tensor, end: Tensor, weight: Tensor | Number) -> Any:
+    """`lerp` in place: the result is written to `input`."""
+    return call_(ROWS["lerp"], (input, end, weight))
+
+
 def exp(input: Tensor, *, out: Any = None) -> Any:
-    """Does exp.
+    """e ** input.
 
     exp(Tensor input) -> Tensor
     """
@@ -290,8 +262,34 @@ def exp_(input: Tensor) -> Any:
     return call_(ROWS["exp"], (input,))
 
 
+def expm1(input: Tensor, *, out: Any = None) -> Any:
+    """exp(input) - 1, accurate near 0.
+
+    expm1(Tensor input) -> Tensor
+    """
+    return call(ROWS["expm1"], (input,), out)
+
+
+def expm1_(input: Tensor) -> Any:
+    """`expm1` in place: the result is written to `input`."""
+    return call_(ROWS["expm1"], (input,))
+
+
+def exp2(input: Tensor, *, out: Any = None) -> Any:
+    """2 ** input.
+
+    exp2(Tensor input) -> Tensor
+    """
+    return call(ROWS["exp2"], (input,), out)
+
+
+def exp2_(input: Tensor) -> Any:
+    """`exp2` in place: the result is written to `input`."""
+    return call_(ROWS["exp2"], (input,))
+
+
 def log(input: Tensor, *, out: Any = None) -> Any:
-    """Does log.
+    """Natural logarithm.
 
     log(Tensor input) -> Tensor
     """
@@ -303,47 +301,47 @@ def log_(input: Tensor) -> Any:
     return call_(ROWS["log"], (input,))
 
 
-def relu(input: Tensor) -> Any:
-    """Does relu.
+def log2(input: Tensor, *, out: Any = None) -> Any:
+    """Logarithm to base 2.
 
-    relu(Tensor input) -> Tensor
+    log2(Tensor input) -> Tensor
     """
-    return call(ROWS["relu"], (input,))
+    return call(ROWS["log2"], (input,), out)
 
 
-def relu_(input: Tensor) -> Any:
-    """`relu` in place: the result is written to `input`."""
-    return call_(ROWS["relu"], (input,))
+def log2_(input: Tensor) -> Any:
+    """`log2` in place: the result is written to `input`."""
+    return call_(ROWS["log2"], (input,))
 
 
-def tanh(input: Tensor, *, out: Any = None) -> Any:
-    """Does tanh.
+def log10(input: Tensor, *, out: Any = None) -> Any:
+    """Logarithm to base 10.
 
-    tanh(Tensor input) -> Tensor
+    log10(Tensor input) -> Tensor
     """
-    return call(ROWS["tanh"], (input,), out)
+    return call(ROWS["log10"], (input,), out)
 
 
-def tanh_(input: Tensor) -> Any:
-    """`tanh` in place: the result is written to `input`."""
-    return call_(ROWS["tanh"], (input,))
+def log10_(input: Tensor) -> Any:
+    """`log10` in place: the result is written to `input`."""
+    return call_(ROWS["log10"], (input,))
 
 
-def sigmoid(input: Tensor, *, out: Any = None) -> Any:
-    """Does sigmoid.
+def log1p(input: Tensor, *, out: Any = None) -> Any:
+    """log(1 + input), accurate near 0.
 
-    sigmoid(Tensor input) -> Tensor
+    log1p(Tensor input) -> Tensor
     """
-    return call(ROWS["sigmoid"], (input,), out)
+    return call(ROWS["log1p"], (input,), out)
 
 
-def sigmoid_(input: Tensor) -> Any:
-    """`sigmoid` in place: the result is written to `input`."""
-    return call_(ROWS["sigmoid"], (input,))
+def log1p_(input: Tensor) -> Any:
+    """`log1p` in place: the result is written to `input`."""
+    return call_(ROWS["log1p"], (input,))
 
 
 def sqrt(input: Tensor, *, out: Any = None) -> Any:
-    """Does sqrt.
+    """Square root.
 
     sqrt(Tensor input) -> Tensor
     """
@@ -355,40 +353,617 @@ def sqrt_(input: Tensor) -> Any:
     return call_(ROWS["sqrt"], (input,))
 
 
-def isnan(input: Tensor) -> Any:
-    """Does isnan.
+def rsqrt(input: Tensor, *, out: Any = None) -> Any:
+    """1 / sqrt(input).
+
+    rsqrt(Tensor input) -> Tensor
+    """
+    return call(ROWS["rsqrt"], (input,), out)
+
+
+def rsqrt_(input: Tensor) -> Any:
+    """`rsqrt` in place: the result is written to `input`."""
+    return call_(ROWS["rsqrt"], (input,))
+
+
+def sin(input: Tensor, *, out: Any = None) -> Any:
+    """Sine.
+
+    sin(Tensor input) -> Tensor
+    """
+    return call(ROWS["sin"], (input,), out)
+
+
+def sin_(input: Tensor) -> Any:
+    """`sin` in place: the result is written to `input`."""
+    return call_(ROWS["sin"], (input,))
+
+
+def cos(input: Tensor, *, out: Any = None) -> Any:
+    """Cosine.
+
+    cos(Tensor input) -> Tensor
+    """
+    return call(ROWS["cos"], (input,), out)
+
+
+def cos_(input: Tensor) -> Any:
+    """`cos` in place: the result is written to `input`."""
+    return call_(ROWS["cos"], (input,))
+
+
+def tan(input: Tensor, *, out: Any = None) -> Any:
+    """Tangent.
+
+    tan(Tensor input) -> Tensor
+    """
+    return call(ROWS["tan"], (input,), out)
+
+
+def tan_(input: Tensor) -> Any:
+    """`tan` in place: the result is written to `input`."""
+    return call_(ROWS["tan"], (input,))
+
+
+def asin(input: Tensor, *, out: Any = None) -> Any:
+    """Inverse sine.
+
+    asin(Tensor input) -> Tensor
+    """
+    return call(ROWS["asin"], (input,), out)
+
+
+def asin_(input: Tensor) -> Any:
+    """`asin` in place: the result is written to `input`."""
+    return call_(ROWS["asin"], (input,))
+
+
+def acos(input: Tensor, *, out: Any = None) -> Any:
+    """Inverse cosine.
+
+    acos(Tensor input) -> Tensor
+    """
+    return call(ROWS["acos"], (input,), out)
+
+
+def acos_(input: Tensor) -> Any:
+    """`acos` in place: the result is written to `input`."""
+    return call_(ROWS["acos"], (input,))
+
+
+def atan(input: Tensor, *, out: Any = None) -> Any:
+    """Inverse tangent.
+
+    atan(Tensor input) -> Tensor
+    """
+    return call(ROWS["atan"], (input,), out)
+
+
+def atan_(input: Tensor) -> Any:
+    """`atan` in place: the result is written to `input`."""
+    return call_(ROWS["atan"], (input,))
+
+
+def sinh(input: Tensor, *, out: Any = None) -> Any:
+    """Hyperbolic sine.
+
+    sinh(Tensor input) -> Tensor
+    """
+    return call(ROWS["sinh"], (input,), out)
+
+
+def sinh_(input: Tensor) -> Any:
+    """`sinh` in place: the result is written to `input`."""
+    return call_(ROWS["sinh"], (input,))
+
+
+def cosh(input: Tensor, *, out: Any = None) -> Any:
+    """Hyperbolic cosine.
+
+    cosh(Tensor input) -> Tensor
+    """
+    return call(ROWS["cosh"], (input,), out)
+
+
+def cosh_(input: Tensor) -> Any:
+    """`cosh` in place: the result is written to `input`."""
+    return call_(ROWS["cosh"], (input,))
+
+
+def tanh(input: Tensor, *, out: Any = None) -> Any:
+    """Hyperbolic tangent.
+
+    tanh(Tensor input) -> Tensor
+    """
+    return call(ROWS["tanh"], (input,), out)
+
+
+def tanh_(input: Tensor) -> Any:
+    """`tanh` in place: the result is written to `input`."""
+    return call_(ROWS["tanh"], (input,))
+
+
+def erf(input: Tensor, *, out: Any = None) -> Any:
+    """Error function.
+
+    erf(Tensor input) -> Tensor
+    """
+    return call(ROWS["erf"], (input,), out)
+
+
+def erf_(input: Tensor) -> Any:
+    """`erf` in place: the result is written to `input`."""
+    return call_(ROWS["erf"], (input,))
+
+
+def erfc(input: Tensor, *, out: Any = None) -> Any:
+    """1 - erf(input).
+
+    erfc(Tensor input) -> Tensor
+    """
+    return call(ROWS["erfc"], (input,), out)
+
+
+def erfc_(input: Tensor) -> Any:
+    """`erfc` in place: the result is written to `input`."""
+    return call_(ROWS["erfc"], (input,))
+
+
+def sigmoid(input: Tensor, *, out: Any = None) -> Any:
+    """1 / (1 + exp(-input)).
+
+    sigmoid(Tensor input) -> Tensor
+    """
+    return call(ROWS["sigmoid"], (input,), out)
+
+
+def sigmoid_(input: Tensor) -> Any:
+    """`sigmoid` in place: the result is written to `input`."""
+    return call_(ROWS["sigmoid"], (input,))
+
+
+def lgamma(input: Tensor, *, out: Any = None) -> Any:
+    """log|Gamma(input)|.
+
+    lgamma(Tensor input) -> Tensor
+    """
+    return call(ROWS["lgamma"], (input,), out)
+
+
+def lgamma_(input: Tensor) -> Any:
+    """`lgamma` in place: the result is written to `input`."""
+    return call_(ROWS["lgamma"], (input,))
+
+
+def digamma(input: Tensor, *, out: Any = None) -> Any:
+    """Derivative of lgamma.
+
+    digamma(Tensor input) -> Tensor
+    """
+    return call(ROWS["digamma"], (input,), out)
+
+
+def digamma_(input: Tensor) -> Any:
+    """`digamma` in place: the result is written to `input`."""
+    return call_(ROWS["digamma"], (input,))
+
+
+def erfinv(input: Tensor, *, out: Any = None) -> Any:
+    """Inverse error function.
+
+    erfinv(Tensor input) -> Tensor
+    """
+    return call(ROWS["erfinv"], (input,), out)
+
+
+def erfinv_(input: Tensor) -> Any:
+    """`erfinv` in place: the result is written to `input`."""
+    return call_(ROWS["erfinv"], (input,))
+
+
+def asinh(input: Tensor, *, out: Any = None) -> Any:
+    """Inverse hyperbolic sine.
+
+    asinh(Tensor input) -> Tensor
+    """
+    return call(ROWS["asinh"], (input,), out)
+
+
+def asinh_(input: Tensor) -> Any:
+    """`asinh` in place: the result is written to `input`."""
+    return call_(ROWS["asinh"], (input,))
+
+
+def acosh(input: Tensor, *, out: Any = None) -> Any:
+    """Inverse hyperbolic cosine.
+
+    acosh(Tensor input) -> Tensor
+    """
+    return call(ROWS["acosh"], (input,), out)
+
+
+def acosh_(input: Tensor) -> Any:
+    """`acosh` in place: the result is written to `input`."""
+    return call_(ROWS["acosh"], (input,))
+
+
+def atanh(input: Tensor, *, out: Any = None) -> Any:
+    """Inverse hyperbolic tangent.
+
+    atanh(Tensor input) -> Tensor
+    """
+    return call(ROWS["atanh"], (input,), out)
+
+
+def atanh_(input: Tensor) -> Any:
+    """`atanh` in place: the result is written to `input`."""
+    return call_(ROWS["atanh"], (input,))
+
+
+def floor(input: Tensor, *, out: Any = None) -> Any:
+    """Largest integer not above.
+
+    floor(Tensor input) -> Tensor
+    """
+    return call(ROWS["floor"], (input,), out)
+
+
+def floor_(input: Tensor) -> Any:
+    """`floor` in place: the result is written to `input`."""
+    return call_(ROWS["floor"], (input,))
+
+
+def ceil(input: Tensor, *, out: Any = None) -> Any:
+    """Smallest integer not below.
+
+    ceil(Tensor input) -> Tensor
+    """
+    return call(ROWS["ceil"], (input,), out)
+
+
+def ceil_(input: Tensor) -> Any:
+    """`ceil` in place: the result is written to `input`."""
+    return call_(ROWS["ceil"], (input,))
+
+
+def trunc(input: Tensor, *, out: Any = None) -> Any:
+    """Rounds toward 0.
+
+    trunc(Tensor input) -> Tensor
+    """
+    return call(ROWS["trunc"], (input,), out)
+
+
+def trunc_(input: Tensor) -> Any:
+    """`trunc` in place: the result is written to `input`."""
+    return call_(ROWS["trunc"], (input,))
+
+
+def round(input: Tensor, *, out: Any = None) -> Any:
+    """Rounds to the nearest integer, half to even.
+
+    round(Tensor input) -> Tensor
+    """
+    return call(ROWS["round"], (input,), out)
+
+
+def round_(input: Tensor) -> Any:
+    """`round` in place: the result is written to `input`."""
+    return call_(ROWS["round"], (input,))
+
+
+def frac(input: Tensor, *, out: Any = None) -> Any:
+    """input - trunc(input).
+
+    frac(Tensor input) -> Tensor
+    """
+    return call(ROWS["frac"], (input,), out)
+
+
+def frac_(input: Tensor) -> Any:
+    """`frac` in place: the result is written to `input`."""
+    return call_(ROWS["frac"], (input,))
+
+
+def atan2(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Any:
+    """Angle of the point (other, input).
+
+    atan2(Operand input, Operand other) -> Tensor
+    """
+    return call(ROWS["atan2"], (input, other), out)
+
+
+def atan2_(input: Tensor | Number, other: Tensor | Number) -> Any:
+    """`atan2` in place: the result is written to `input`."""
+    return call_(ROWS["atan2"], (input, other))
+
+
+def eq(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Any:
+    """input == other, elementwise.
+
+    eq(Operand input, Operand other) -> Tensor
+    """
+    return call(ROWS["eq"], (input, other), out)
+
+
+def eq_(input: Tensor | Number, other: Tensor | Number) -> Any:
+    """`eq` in place: the result is written to `input`."""
+    return call_(ROWS["eq"], (input, other))
+
+
+def ne(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Any:
+    """input != other, elementwise.
+
+    ne(Operand input, Operand other) -> Tensor
+    """
+    return call(ROWS["ne"], (input, other), out)
+
+
+def ne_(input: Tensor | Number, other: Tensor | Number) -> Any:
+    """`ne` in place: the result is written to `input`."""
+    return call_(ROWS["ne"], (input, other))
+
+
+def lt(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Any:
+    """input < other, elementwise.
+
+    lt(Operand input, Operand other) -> Tensor
+    """
+    return call(ROWS["lt"], (input, other), out)
+
+
+def lt_(input: Tensor | Number, other: Tensor | Number) -> Any:
+    """`lt` in place: the result is written to `input`."""
+    return call_(ROWS["lt"], (input, other))
+
+
+def le(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Any:
+    """input <= other, elementwise.
+
+    le(Operand input, Operand other) -> Tensor
+    """
+    return call(ROWS["le"], (input, other), out)
+
+
+def le_(input: Tensor | Number, other: Tensor | Number) -> Any:
+    """`le` in place: the result is written to `input`."""
+    return call_(ROWS["le"], (input, other))
+
+
+def gt(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Any:
+    """input > other, elementwise.
+
+    gt(Operand input, Operand other) -> Tensor
+    """
+    return call(ROWS["gt"], (input, other), out)
+
+
+def gt_(input: Tensor | Number, other: Tensor | Number) -> Any:
+    """`gt` in place: the result is written to `input`."""
+    return call_(ROWS["gt"], (input, other))
+
+
+def ge(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Any:
+    """input >= other, elementwise.
+
+    ge(Operand input, Operand other) -> Tensor
+    """
+    return call(ROWS["ge"], (input, other), out)
+
+
+def ge_(input: Tensor | Number, other: Tensor | Number) -> Any:
+    """`ge` in place: the result is written to `input`."""
+    return call_(ROWS["ge"], (input, other))
+
+
+def logical_and(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Any:
+    """Of the operands' truth values.
+
+    logical_and(Operand input, Operand other) -> Tensor
+    """
+    return call(ROWS["logical_and"], (input, other), out)
+
+
+def logical_and_(input: Tensor | Number, other: Tensor | Number) -> Any:
+    """`logical_and` in place: the result is written to `input`."""
+    return call_(ROWS["logical_and"], (input, other))
+
+
+def logical_or(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Any:
+    """Of the operands' truth values.
+
+    logical_or(Operand input, Operand other) -> Tensor
+    """
+    return call(ROWS["logical_or"], (input, other), out)
+
+
+def logical_or_(input: Tensor | Number, other: Tensor | Number) -> Any:
+    """`logical_or` in place: the result is written to `input`."""
+    return call_(ROWS["logical_or"], (input, other))
+
+
+def logical_xor(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Any:
+    """Of the operands' truth values.
+
+    logical_xor(Operand input, Operand other) -> Tensor
+    """
+    return call(ROWS["logical_xor"], (input, other), out)
+
+
+def logical_xor_(input: Tensor | Number, other: Tensor | Number) -> Any:
+    """`logical_xor` in place: the result is written to `input`."""
+    return call_(ROWS["logical_xor"], (input, other))
+
+
+def logical_not(input: Tensor, *, out: Any = None) -> Any:
+    """Of the truth values.
+
+    logical_not(Tensor input) -> Tensor
+    """
+    return call(ROWS["logical_not"], (input,), out)
+
+
+def logical_not_(input: Tensor) -> Any:
+    """`logical_not` in place: the result is written to `input`."""
+    return call_(ROWS["logical_not"], (input,))
+
+
+def isnan(input: Tensor, *, out: Any = None) -> Any:
+    """True where input is not a number.
 
     isnan(Tensor input) -> Tensor
     """
-    return call(ROWS["isnan"], (input,))
+    return call(ROWS["isnan"], (input,), out)
 
 
-def isinf(input: Tensor) -> Any:
-    """Does isinf.
+def isinf(input: Tensor, *, out: Any = None) -> Any:
+    """True where input is infinite.
 
     isinf(Tensor input) -> Tensor
     """
-    return call(ROWS["isinf"], (input,))
+    return call(ROWS["isinf"], (input,), out)
 
 
-def isfinite(input: Tensor) -> Any:
-    """Does isfinite.
+def isfinite(input: Tensor, *, out: Any = None) -> Any:
+    """True where input is a finite number.
 
     isfinite(Tensor input) -> Tensor
     """
-    return call(ROWS["isfinite"], (input,))
+    return call(ROWS["isfinite"], (input,), out)
 
 
-def where(condition: Tensor, input: Tensor | Number, other: Tensor | Number) -> Any:
-    """Does where.
+def bitwise_and(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Any:
+    """input & other; for bool the logical and.
 
-    where(Tensor condition, Operand input, Operand other) -> Tensor
+    bitwise_and(Operand input, Operand other) -> Tensor
     """
-    return call(ROWS["where"], (condition, input, other))
+    return call(ROWS["bitwise_and"], (input, other), out)
+
+
+def bitwise_and_(input: Tensor | Number, other: Tensor | Number) -> Any:
+    """`bitwise_and` in place: the result is written to `input`."""
+    return call_(ROWS["bitwise_and"], (input, other))
+
+
+def bitwise_or(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Any:
+    """input | other; for bool the logical or.
+
+    bitwise_or(Operand input, Operand other) -> Tensor
+    """
+    return call(ROWS["bitwise_or"], (input, other), out)
+
+
+def bitwise_or_(input: Tensor | Number, other: Tensor | Number) -> Any:
+    """`bitwise_or` in place: the result is written to `input`."""
+    return call_(ROWS["bitwise_or"], (input, other))
+
+
+def bitwise_xor(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Any:
+    """input ^ other; for bool the logical xor.
+
+    bitwise_xor(Operand input, Operand other) -> Tensor
+    """
+    return call(ROWS["bitwise_xor"], (input, other), out)
+
+
+def bitwise_xor_(input: Tensor | Number, other: Tensor | Number) -> Any:
+    """`bitwise_xor` in place: the result is written to `input`."""
+    return call_(ROWS["bitwise_xor"], (input, other))
+
+
+def bitwise_not(input: Tensor, *, out: Any = None) -> Any:
+    """~input; for bool the logical not.
+
+    bitwise_not(Tensor input) -> Tensor
+    """
+    return call(ROWS["bitwise_not"], (input,), out)
+
+
+def bitwise_not_(input: Tensor) -> Any:
+    """`bitwise_not` in place: the result is written to `input`."""
+    return call_(ROWS["bitwise_not"], (input,))
+
+
+def bitwise_left_shift(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Any:
+    """input << other.
+
+    bitwise_left_shift(Operand input, Operand other) -> Tensor
+    """
+    return call(ROWS["bitwise_left_shift"], (input, other), out)
+
+
+def bitwise_left_shift_(input: Tensor | Number, other: Tensor | Number) -> Any:
+    """`bitwise_left_shift` in place: the result is written to `input`."""
+    return call_(ROWS["bitwise_left_shift"], (input, other))
+
+
+def bitwise_right_shift(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Any:
+    """input >> other.
+
+    bitwise_right_shift(Operand input, Operand other) -> Tensor
+    """
+    return call(ROWS["bitwise_right_shift"], (input, other), out)
+
+
+def bitwise_right_shift_(input: Tensor | Number, other: Tensor | Number) -> Any:
+    """`bitwise_right_shift` in place: the result is written to `input`."""
+    return call_(ROWS["bitwise_right_shift"], (input, other))
+
+
+def minimum(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Any:
+    """The smaller of the two; nan wins.
+
+    minimum(Operand input, Operand other) -> Tensor
+    """
+    return call(ROWS["minimum"], (input, other), out)
+
+
+def minimum_(input: Tensor | Number, other: Tensor | Number) -> Any:
+    """`minimum` in place: the result is written to `input`."""
+    return call_(ROWS["minimum"], (input, other))
+
+
+def maximum(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Any:
+    """The larger of the two; nan wins.
+
+    maximum(Operand input, Operand other) -> Tensor
+    """
+    return call(ROWS["maximum"], (input, other), out)
+
+
+def maximum_(input: Tensor | Number, other: Tensor | Number) -> Any:
+    """`maximum` in place: the result is written to `input`."""
+    return call_(ROWS["maximum"], (input, other))
+
+
+def fmin(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Any:
+    """The smaller of the two; nan loses.
+
+    fmin(Operand input, Operand other) -> Tensor
+    """
+    return call(ROWS["fmin"], (input, other), out)
+
+
+def fmin_(input: Tensor | Number, other: Tensor | Number) -> Any:
+    """`fmin` in place: the result is written to `input`."""
+    return call_(ROWS["fmin"], (input, other))
+
+
+def fmax(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Any:
+    """The larger of the two; nan loses.
+
+    fmax(Operand input, Operand other) -> Tensor
+    """
+    return call(ROWS["fmax"], (input, other), out)
+
+
+def fmax_(input: Tensor | Number, other: Tensor | Number) -> Any:
+    """`fmax` in place: the result is written to `input`."""
+    return call_(ROWS["fmax"], (input, other))
 
 
 def clamp_min(input: Tensor, min: Tensor | Number, *, out: Any = None) -> Any:
-    """Does clamp_min.
+    """input, but at least min; nan stays.
 
     clamp_min(Tensor input, Operand min) -> Tensor
     """
@@ -401,7 +976,7 @@ def clamp_min_(input: Tensor, min: Tensor | Number) -> Any:
 
 
 def clamp_max(input: Tensor, max: Tensor | Number, *, out: Any = None) -> Any:
-    """Does clamp_max.
+    """input, but at most max; nan stays.
 
     clamp_max(Tensor input, Operand max) -> Tensor
     """
@@ -413,169 +988,148 @@ def clamp_max_(input: Tensor, max: Tensor | Number) -> Any:
     return call_(ROWS["clamp_max"], (input, max))
 
 
-def matmul(input: Tensor, other: Tensor) -> Any:
-    """Does matmul.
-
-    matmul(Tensor input, Tensor other) -> Tensor
-    """
-    return call(ROWS["matmul"], (input, other))
-
-
-def mm(input: Tensor, mat2: Tensor) -> Any:
-    """Does mm.
-
-    mm(Tensor input, Tensor mat2) -> Tensor
-    """
-    return call(ROWS["mm"], (input, mat2))
-
-
-def sum(
-    input: Tensor,
-    dim: int | Sequence[int] | None = None,
-    keepdim: bool = False,
-    *,
-    dtype: dtype_type | None = None,
-    axis: Any = None,
+def where(
+    condition: Tensor, input: Tensor | Number, other: Tensor | Number, *, out: Any = None
 ) -> Any:
-    """Does sum.
+    """input where condition is true, else other.
 
-    sum(Tensor input, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor
+    where(Tensor condition, Operand input, Operand other) -> Tensor
     """
-    if axis is not None:
-        dim = axis
-    return call(ROWS["sum"], (input, dim, keepdim, dtype))
+    return call(ROWS["where"], (condition, input, other), out)
 
 
-def mean(
-    input: Tensor,
-    dim: int | Sequence[int] | None = None,
-    keepdim: bool = False,
-    *,
-    dtype: dtype_type | None = None,
-    axis: Any = None,
-) -> Any:
-    """Does mean.
+def masked_fill(input: Tensor, mask: Tensor, value: Tensor | Number, *, out: Any = None) -> Any:
+    """value where mask is true, else input.
 
-    mean(Tensor input, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor
+    masked_fill(Tensor input, Tensor mask, Operand value) -> Tensor
     """
-    if axis is not None:
-        dim = axis
-    return call(ROWS["mean"], (input, dim, keepdim, dtype))
+    return call(ROWS["masked_fill"], (input, mask, value), out)
 
 
-def std(
-    input: Tensor,
-    dim: int | Sequence[int] | None = None,
-    *,
-    correction: Number = 1,
-    keepdim: bool = False,
-    axis: Any = None,
-) -> Any:
-    """Does std.
+def masked_fill_(input: Tensor, mask: Tensor, value: Tensor | Number) -> Any:
+    """`masked_fill` in place: the result is written to `input`."""
+    return call_(ROWS["masked_fill"], (input, mask, value))
 
-    std(Tensor input, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> Tensor
+
+def relu(input: Tensor, *, out: Any = None) -> Any:
+    """max(input, 0); nan stays.
+
+    relu(Tensor input) -> Tensor
     """
-    if axis is not None:
-        dim = axis
-    return call(ROWS["std"], (input, dim, correction, keepdim))
+    return call(ROWS["relu"], (input,), out)
 
 
-def argmax(
-    input: Tensor, dim: int | None = None, keepdim: bool = False, *, axis: Any = None
-) -> Any:
-    """Does argmax.
+def relu_(input: Tensor) -> Any:
+    """`relu` in place: the result is written to `input`."""
+    return call_(ROWS["relu"], (input,))
 
-    argmax(Tensor input, int? dim=None, bool keepdim=False) -> Tensor
+
+def full(size: int | Sequence[int], fill_value: Number, *, dtype: dtype_type) -> Any:
+    """A tensor of fill_value.
+
+    full(int[] size, Scalar fill_value, *, dtype dtype) -> Tensor
     """
-    if axis is not None:
-        dim = axis
-    return call(ROWS["argmax"], (input, dim, keepdim))
+    return call(ROWS["full"], (size, fill_value, dtype))
 
 
-def any(
-    input: Tensor,
-    dim: int | Sequence[int] | None = None,
-    keepdim: bool = False,
-    *,
-    axis: Any = None,
-) -> Any:
-    """Does any.
+def arange(start: Number, end: Number, step: Number = 1, *, dtype: dtype_type = REQUIRED) -> Any:
+    """start, start + step, ... below end.
 
-    any(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor
+    arange(Scalar start, Scalar end, Scalar step=1, *, dtype dtype) -> Tensor
     """
-    if axis is not None:
-        dim = axis
-    return call(ROWS["any"], (input, dim, keepdim))
+    return call(ROWS["arange"], (start, end, step, dtype))
 
 
-def all(
-    input: Tensor,
-    dim: int | Sequence[int] | None = None,
-    keepdim: bool = False,
-    *,
-    axis: Any = None,
-) -> Any:
-    """Does all.
+def linspace(start: Number, end: Number, steps: int, *, dtype: dtype_type) -> Any:
+    """steps values from start to end, both included.
 
-    all(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor
+    linspace(Scalar start, Scalar end, int steps, *, dtype dtype) -> Tensor
     """
-    if axis is not None:
-        dim = axis
-    return call(ROWS["all"], (input, dim, keepdim))
+    return call(ROWS["linspace"], (start, end, steps, dtype))
 
 
-def max_dim(input: Tensor, dim: int = REQUIRED, keepdim: bool = False, *, axis: Any = None) -> Any:
-    """Does max_dim.
+def eye(size: int | Sequence[int], *, dtype: dtype_type) -> Any:
+    """Ones on the diagonal.
 
-    max_dim(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)
+    eye(int[] size, *, dtype dtype) -> Tensor
     """
-    if axis is not None:
-        dim = axis
-    return call(ROWS["max_dim"], (input, dim, keepdim))
+    return call(ROWS["eye"], (size, dtype))
 
 
-def max(input: Tensor) -> Any:
-    """Does max.
+def to(input: Tensor, dtype: dtype_type) -> Any:
+    """input converted; input itself when it has that dtype.
 
-    max(Tensor input) -> Tensor
+    to(Tensor input, dtype dtype) -> Tensor
     """
-    return call(ROWS["max"], (input,))
+    return call(ROWS["to"], (input, dtype))
+
+
+def clone(input: Tensor) -> Any:
+    """A copy with memory of its own.
+
+    clone(Tensor input) -> Tensor
+    """
+    return call(ROWS["clone"], (input,))
+
+
+def contiguous(input: Tensor) -> Any:
+    """A row-major copy, or input when it is row-major.
+
+    contiguous(Tensor input) -> Tensor
+    """
+    return call(ROWS["contiguous"], (input,))
+
+
+def copy_(input: Tensor, src: Tensor) -> Any:
+    """Writes src over input, converting and broadcasting.
+
+    copy_(Tensor input, Tensor src) -> Tensor
+    """
+    return call_(ROWS["copy_"], (input, src))
+
+
+def detach(input: Tensor) -> Any:
+    """The same memory without history.
+
+    detach(Tensor input) -> Tensor
+    """
+    return call(ROWS["detach"], (input,))
+
+
+def fill_(input: Tensor, value: Tensor | Number) -> Any:
+    """Sets every element to value.
+
+    fill_(Tensor input, Operand value) -> Tensor
+    """
+    return call_(ROWS["fill_"], (input, value))
 
 
 def view(input: Tensor, size: int | Sequence[int]) -> Any:
-    """Does view.
+    """The same elements in other sizes, sharing memory; one size may be -1.
 
     view(Tensor input, int[] size) -> Tensor
     """
     return call(ROWS["view"], (input, size))
 
 
-def reshape(input: Tensor, shape: int | Sequence[int]) -> Any:
-    """Does reshape.
-
-    reshape(Tensor input, int[] shape) -> Tensor
-    """
-    return call(ROWS["reshape"], (input, shape))
-
-
-def permute(input: Tensor, dims: int | Sequence[int]) -> Any:
-    """Does permute.
-
-    permute(Tensor input, int[] dims) -> Tensor
-    """
-    return call(ROWS["permute"], (input, dims))
-
-
 def transpose(input: Tensor, dim0: int, dim1: int) -> Any:
-    """Does transpose.
+    """Two dimensions swapped.
 
     transpose(Tensor input, int dim0, int dim1) -> Tensor
     """
     return call(ROWS["transpose"], (input, dim0, dim1))
 
 
+def permute(input: Tensor, dims: int | Sequence[int]) -> Any:
+    """The dimensions in another order.
+
+    permute(Tensor input, int[] dims) -> Tensor
+    """
+    return call(ROWS["permute"], (input, dims))
+
+
 def expand(input: Tensor, size: int | Sequence[int]) -> Any:
-    """Does expand.
+    """Dimensions of size 1 shown larger without copying; -1 keeps a size.
 
     expand(Tensor input, int[] size) -> Tensor
     """
@@ -583,7 +1137,7 @@ def expand(input: Tensor, size: int | Sequence[int]) -> Any:
 
 
 def squeeze(input: Tensor, dim: int | Sequence[int] | None = None, *, axis: Any = None) -> Any:
-    """Does squeeze.
+    """Without the dimensions of size 1 (of those named).
 
     squeeze(Tensor input, int[]? dim=None) -> Tensor
     """
@@ -593,7 +1147,7 @@ def squeeze(input: Tensor, dim: int | Sequence[int] | None = None, *, axis: Any 
 
 
 def unsqueeze(input: Tensor, dim: int = REQUIRED, *, axis: Any = None) -> Any:
-    """Does unsqueeze.
+    """With a new dimension of size 1.
 
     unsqueeze(Tensor input, int dim) -> Tensor
     """
@@ -602,16 +1156,8 @@ def unsqueeze(input: Tensor, dim: int = REQUIRED, *, axis: Any = None) -> Any:
     return call(ROWS["unsqueeze"], (input, dim))
 
 
-def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Any:
-    """Does flatten.
-
-    flatten(Tensor input, int start_dim=0, int end_dim=-1) -> Tensor
-    """
-    return call(ROWS["flatten"], (input, start_dim, end_dim))
-
-
 def select(input: Tensor, dim: int = REQUIRED, index: int = REQUIRED, *, axis: Any = None) -> Any:
-    """Does select.
+    """One index of a dimension.
 
     select(Tensor input, int dim, int index) -> Tensor
     """
@@ -622,80 +1168,20 @@ def select(input: Tensor, dim: int = REQUIRED, index: int = REQUIRED, *, axis: A
 
 def slice(
     input: Tensor,
-    dim: int = 0,
+    dim: int = REQUIRED,
     start: int | None = None,
     end: int | None = None,
     step: int = 1,
     *,
     axis: Any = None,
 ) -> Any:
-    """Does slice.
+    """input[start:end:step] along dim.
 
-    slice(Tensor input, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor
+    slice(Tensor input, int dim, int? start=None, int? end=None, int step=1) -> Tensor
     """
     if axis is not None:
         dim = axis
     return call(ROWS["slice"], (input, dim, start, end, step))
-
-
-def index(input: Tensor, indices: Sequence[Tensor | None]) -> Any:
-    """Does index.
-
-    index(Tensor input, Tensor?[] indices) -> Tensor
-    """
-    return call(ROWS["index"], (input, indices))
-
-
-def index_put_(
-    input: Tensor, values: Tensor, indices: Sequence[Tensor | None], *, accumulate: bool = False
-) -> Any:
-    """Does index_put_.
-
-    index_put_(Tensor input, Tensor values, Tensor?[] indices, *, bool accumulate=False) -> Tensor
-    """
-    return call_(ROWS["index_put_"], (input, values, indices, accumulate))
-
-
-def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: Any = None) -> Any:
-    """Does cat.
-
-    cat(Tensor[] tensors, int dim=0) -> Tensor
-    """
-    if axis is not None:
-        dim = axis
-    return call(ROWS["cat"], (tensors, dim))
-
-
-def stack(tensors: Sequence[Tensor], dim: int = 0, *, axis: Any = None) -> Any:
-    """Does stack.
-
-    stack(Tensor[] tensors, int dim=0) -> Tensor
-    """
-    if axis is not None:
-        dim = axis
-    return call(ROWS["stack"], (tensors, dim))
-
-
-def split_with_sizes(
-    input: Tensor, split_sizes: int | Sequence[int], dim: int = 0, *, axis: Any = None
-) -> Any:
-    """Does split_with_sizes.
-
-    split_with_sizes(Tensor input, int[] split_sizes, int dim=0) -> Tensor[]
-    """
-    if axis is not None:
-        dim = axis
-    return call(ROWS["split_with_sizes"], (input, split_sizes, dim))
-
-
-def unbind(input: Tensor, dim: int = 0, *, axis: Any = None) -> Any:
-    """Does unbind.
-
-    unbind(Tensor input, int dim=0) -> Tensor[]
-    """
-    if axis is not None:
-        dim = axis
-    return call(ROWS["unbind"], (input, dim))
 
 
 def narrow(
@@ -706,7 +1192,7 @@ def narrow(
     *,
     axis: Any = None,
 ) -> Any:
-    """Does narrow.
+    """length elements of dim from start.
 
     narrow(Tensor input, int dim, int start, int length) -> Tensor
     """
@@ -715,10 +1201,550 @@ def narrow(
     return call(ROWS["narrow"], (input, dim, start, length))
 
 
+def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+    """The diagonal of two dimensions, as the last dimension.
+
+    diagonal(Tensor input, int offset=0, int dim1=0, int dim2=1) -> Tensor
+    """
+    return call(ROWS["diagonal"], (input, offset, dim1, dim2))
+
+
+def as_strided(
+    input: Tensor,
+    size: int | Sequence[int],
+    stride: int | Sequence[int],
+    storage_offset: int | None = None,
+) -> Any:
+    """Any geometry over the same storage.
+
+    as_strided(Tensor input, int[] size, int[] stride, int? storage_offset=None) -> Tensor
+    """
+    return call(ROWS["as_strided"], (input, size, stride, storage_offset))
+
+
+def split_with_sizes(
+    input: Tensor, split_sizes: int | Sequence[int], dim: int = 0, *, axis: Any = None
+) -> Any:
+    """Consecutive parts of dim.
+
+    split_with_sizes(Tensor input, int[] split_sizes, int dim=0) -> Tensor[]
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["split_with_sizes"], (input, split_sizes, dim))
+
+
+def unbind(input: Tensor, dim: int = 0, *, axis: Any = None) -> Any:
+    """All indices of a dimension.
+
+    unbind(Tensor input, int dim=0) -> Tensor[]
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["unbind"], (input, dim))
+
+
+def unfold(input: Tensor, dimension: int, size: int, step: int) -> Any:
+    """Sliding windows of a dimension, as the last dimension.
+
+    unfold(Tensor input, int dimension, int size, int step) -> Tensor
+    """
+    return call(ROWS["unfold"], (input, dimension, size, step))
+
+
+def reshape(input: Tensor, shape: int | Sequence[int]) -> Any:
+    """The same elements in other sizes; a view where one exists, else a copy.
+
+    reshape(Tensor input, int[] shape) -> Tensor
+    """
+    return call(ROWS["reshape"], (input, shape))
+
+
+def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Any:
+    """Dimensions start_dim to end_dim as one.
+
+    flatten(Tensor input, int start_dim=0, int end_dim=-1) -> Tensor
+    """
+    return call(ROWS["flatten"], (input, start_dim, end_dim))
+
+
+def view_scatter(
+    input: Tensor,
+    base_sizes: int | Sequence[int],
+    size: int | Sequence[int],
+    stride: int | Sequence[int],
+    offset: int,
+) -> Any:
+    """Zeros of base_sizes with input in the place of a view.
+
+    view_scatter(Tensor input, int[] base_sizes, int[] size, int[] stride, int offset) -> Tensor
+    """
+    return call(ROWS["view_scatter"], (input, base_sizes, size, stride, offset))
+
+
+def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: Any = None, out: Any = None) -> Any:
+    """The tensors one after another.
+
+    cat(Tensor[] tensors, int dim=0) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["cat"], (tensors, dim), out)
+
+
+def stack(tensors: Sequence[Tensor], dim: int = 0, *, axis: Any = None, out: Any = None) -> Any:
+    """The tensors along a new dimension.
+
+    stack(Tensor[] tensors, int dim=0) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["stack"], (tensors, dim), out)
+
+
+def sum(
+    input: Tensor,
+    dim: int | Sequence[int] | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: dtype_type | None = None,
+    axis: Any = None,
+    out: Any = None,
+) -> Any:
+    """The sum over dim, or of all elements; ints and bools give int64.
+
+    sum(Tensor input, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["sum"], (input, dim, keepdim, dtype), out)
+
+
+def mean(
+    input: Tensor,
+    dim: int | Sequence[int] | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: dtype_type | None = None,
+    axis: Any = None,
+    out: Any = None,
+) -> Any:
+    """The mean over dim, or of all elements.
+
+    mean(Tensor input, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["mean"], (input, dim, keepdim, dtype), out)
+
+
+def prod(
+    input: Tensor,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: dtype_type | None = None,
+    axis: Any = None,
+    out: Any = None,
+) -> Any:
+    """The product over dim, or of all elements; ints and bools give int64.
+
+    prod(Tensor input, int? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["prod"], (input, dim, keepdim, dtype), out)
+
+
+def amax(
+    input: Tensor,
+    dim: int | Sequence[int] = (),
+    keepdim: bool = False,
+    *,
+    axis: Any = None,
+    out: Any = None,
+) -> Any:
+    """The largest over dim; ties share the gradient.
+
+    amax(Tensor input, int[] dim=[], bool keepdim=False) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["amax"], (input, dim, keepdim), out)
+
+
+def amin(
+    input: Tensor,
+    dim: int | Sequence[int] = (),
+    keepdim: bool = False,
+    *,
+    axis: Any = None,
+    out: Any = None,
+) -> Any:
+    """The smallest over dim; ties share the gradient.
+
+    amin(Tensor input, int[] dim=[], bool keepdim=False) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["amin"], (input, dim, keepdim), out)
+
+
+def any(
+    input: Tensor,
+    dim: int | Sequence[int] | None = None,
+    keepdim: bool = False,
+    *,
+    axis: Any = None,
+    out: Any = None,
+) -> Any:
+    """Whether any element is true.
+
+    any(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["any"], (input, dim, keepdim), out)
+
+
+def all(
+    input: Tensor,
+    dim: int | Sequence[int] | None = None,
+    keepdim: bool = False,
+    *,
+    axis: Any = None,
+    out: Any = None,
+) -> Any:
+    """Whether all elements are true.
+
+    all(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["all"], (input, dim, keepdim), out)
+
+
+def var(
+    input: Tensor,
+    dim: int | Sequence[int] | None = None,
+    correction: float | None = 1,
+    keepdim: bool = False,
+    *,
+    axis: Any = None,
+    out: Any = None,
+) -> Any:
+    """The variance over dim, divided by n - correction.
+
+    var(Tensor input, int[]? dim=None, float? correction=1, bool keepdim=False) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["var"], (input, dim, correction, keepdim), out)
+
+
+def logsumexp(
+    input: Tensor,
+    dim: int | Sequence[int] = REQUIRED,
+    keepdim: bool = False,
+    *,
+    axis: Any = None,
+    out: Any = None,
+) -> Any:
+    """log(sum(exp(input))) over dim, without overflow.
+
+    logsumexp(Tensor input, int[] dim, bool keepdim=False) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["logsumexp"], (input, dim, keepdim), out)
+
+
+def count_nonzero(input: Tensor, *, out: Any = None) -> Any:
+    """How many elements are not zero.
+
+    count_nonzero(Tensor input) -> Tensor
+    """
+    return call(ROWS["count_nonzero"], (input,), out)
+
+
+def max_dim(
+    input: Tensor, dim: int = REQUIRED, keepdim: bool = False, *, axis: Any = None, out: Any = None
+) -> Any:
+    """The largest along dim and where: the first of equals.
+
+    max_dim(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["max_dim"], (input, dim, keepdim), out)
+
+
+def min_dim(
+    input: Tensor, dim: int = REQUIRED, keepdim: bool = False, *, axis: Any = None, out: Any = None
+) -> Any:
+    """The smallest along dim and where: the first of equals.
+
+    min_dim(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["min_dim"], (input, dim, keepdim), out)
+
+
+def median_dim(
+    input: Tensor, dim: int = REQUIRED, keepdim: bool = False, *, axis: Any = None, out: Any = None
+) -> Any:
+    """The lower median along dim and where.
+
+    median_dim(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["median_dim"], (input, dim, keepdim), out)
+
+
+def argmax_dim(
+    input: Tensor, dim: int = REQUIRED, keepdim: bool = False, *, axis: Any = None, out: Any = None
+) -> Any:
+    """The index of the extreme element along dim: the first of equals.
+
+    argmax_dim(Tensor input, int dim, bool keepdim=False) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["argmax_dim"], (input, dim, keepdim), out)
+
+
+def argmin_dim(
+    input: Tensor, dim: int = REQUIRED, keepdim: bool = False, *, axis: Any = None, out: Any = None
+) -> Any:
+    """The index of the extreme element along dim: the first of equals.
+
+    argmin_dim(Tensor input, int dim, bool keepdim=False) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["argmin_dim"], (input, dim, keepdim), out)
+
+
+def argmax(
+    input: Tensor, dim: int | None = None, keepdim: bool = False, *, axis: Any = None
+) -> Any:
+    """The index of the largest element, of the flattened input without dim.
+
+    argmax(Tensor input, int? dim=None, bool keepdim=False) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["argmax"], (input, dim, keepdim))
+
+
+def argmin(
+    input: Tensor, dim: int | None = None, keepdim: bool = False, *, axis: Any = None
+) -> Any:
+    """The index of the smallest element, of the flattened input without dim.
+
+    argmin(Tensor input, int? dim=None, bool keepdim=False) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["argmin"], (input, dim, keepdim))
+
+
+def max(input: Tensor) -> Any:
+    """The largest element; ties share the gradient.
+
+    max(Tensor input) -> Tensor
+    """
+    return call(ROWS["max"], (input,))
+
+
+def min(input: Tensor) -> Any:
+    """The smallest element; ties share the gradient.
+
+    min(Tensor input) -> Tensor
+    """
+    return call(ROWS["min"], (input,))
+
+
+def std(
+    input: Tensor,
+    dim: int | Sequence[int] | None = None,
+    correction: float | None = 1,
+    keepdim: bool = False,
+    *,
+    axis: Any = None,
+) -> Any:
+    """The standard deviation over dim: sqrt(var).
+
+    std(Tensor input, int[]? dim=None, float? correction=1, bool keepdim=False) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["std"], (input, dim, correction, keepdim))
+
+
+def cumsum(
+    input: Tensor,
+    dim: int = REQUIRED,
+    *,
+    dtype: dtype_type | None = None,
+    axis: Any = None,
+    out: Any = None,
+) -> Any:
+    """Running sums along dim; ints and bools give int64.
+
+    cumsum(Tensor input, int dim, *, dtype? dtype=None) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["cumsum"], (input, dim, dtype), out)
+
+
+def cumprod(
+    input: Tensor,
+    dim: int = REQUIRED,
+    *,
+    dtype: dtype_type | None = None,
+    axis: Any = None,
+    out: Any = None,
+) -> Any:
+    """Running products along dim; ints and bools give int64.
+
+    cumprod(Tensor input, int dim, *, dtype? dtype=None) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["cumprod"], (input, dim, dtype), out)
+
+
+def bmm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Any:
+    """Batched matrix product of [B, M, K] and [B, K, N].
+
+    bmm(Tensor input, Tensor mat2) -> Tensor
+    """
+    return call(ROWS["bmm"], (input, mat2), out)
+
+
+def linear_rows(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
+    """input @ weight.T + bias for a matrix of rows.
+
+    linear_rows(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor
+    """
+    return call(ROWS["linear_rows"], (input, weight, bias))
+
+
+def mm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Any:
+    """Matrix product.
+
+    mm(Tensor input, Tensor mat2) -> Tensor
+    """
+    return call(ROWS["mm"], (input, mat2), out)
+
+
+def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Any:
+    """Product of vectors, matrices or batches of matrices, with broadcasting.
+
+    matmul(Tensor input, Tensor other) -> Tensor
+    """
+    return call(ROWS["matmul"], (input, other), out)
+
+
+def addmm(
+    input: Tensor,
+    mat1: Tensor,
+    mat2: Tensor,
+    *,
+    beta: Number = 1,
+    alpha: Number = 1,
+    out: Any = None,
+) -> Any:
+    """beta * input + alpha * mat1 @ mat2.
+
+    addmm(Tensor input, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
+    """
+    return call(ROWS["addmm"], (input, mat1, mat2, beta, alpha), out)
+
+
+def dot(input: Tensor, tensor: Tensor, *, out: Any = None) -> Any:
+    """Sum of products of two vectors.
+
+    dot(Tensor input, Tensor tensor) -> Tensor
+    """
+    return call(ROWS["dot"], (input, tensor), out)
+
+
+def outer(input: Tensor, vec2: Tensor, *, out: Any = None) -> Any:
+    """All products of two vectors.
+
+    outer(Tensor input, Tensor vec2) -> Tensor
+    """
+    return call(ROWS["outer"], (input, vec2), out)
+
+
+def index(input: Tensor, indices: Sequence[Tensor | None] | None) -> Any:
+    """input[indices]: index tensors, masks, and None for a whole dimension.
+
+    index(Tensor input, Tensor?[] indices) -> Tensor
+    """
+    return call(ROWS["index"], (input, indices))
+
+
+def index_put_(
+    input: Tensor,
+    values: Tensor,
+    indices: Sequence[Tensor | None] | None,
+    *,
+    accumulate: bool = False,
+) -> Any:
+    """input[indices] = values, or += with accumulate.
+
+    index_put_(Tensor input, Tensor values, Tensor?[] indices, *, bool accumulate=False) -> Tensor
+    """
+    return call_(ROWS["index_put_"], (input, values, indices, accumulate))
+
+
+def index_at(
+    input: Tensor, indices: Sequence[Tensor], dims: int | Sequence[int], position: int
+) -> Any:
+    """input indexed along dims by tensors of one shape.
+
+    index_at(Tensor input, Tensor[] indices, int[] dims, int position) -> Tensor
+    """
+    return call(ROWS["index_at"], (input, indices, dims, position))
+
+
+def index_put_at(
+    input: Tensor,
+    values: Tensor,
+    indices: Sequence[Tensor],
+    dims: int | Sequence[int],
+    position: int,
+    accumulate: bool = False,
+) -> Any:
+    """input with values written along dims.
+
+    index_put_at(Tensor input, Tensor values, Tensor[] indices, int[] dims, int position, bool accumulate=False) -> Tensor
+    """
+    return call(ROWS["index_put_at"], (input, values, indices, dims, position, accumulate))
+
+
+def index_put_at_(
+    input: Tensor,
+    values: Tensor,
+    indices: Sequence[Tensor],
+    dims: int | Sequence[int],
+    position: int,
+    accumulate: bool = False,
+) -> Any:
+    """`index_put_at` in place: the result is written to `input`."""
+    return call_(ROWS["index_put_at"], (input, values, indices, dims, position, accumulate))
+
+
 def index_select(
     input: Tensor, dim: int = REQUIRED, index: Tensor = REQUIRED, *, axis: Any = None
 ) -> Any:
-    """Does index_select.
+    """The entries of dim that index names.
 
     index_select(Tensor input, int dim, Tensor index) -> Tensor
     """
@@ -727,88 +1753,246 @@ def index_select(
     return call(ROWS["index_select"], (input, dim, index))
 
 
-def clone(input: Tensor) -> Any:
-    """Does clone.
+def gather(
+    input: Tensor, dim: int = REQUIRED, index: Tensor = REQUIRED, *, axis: Any = None
+) -> Any:
+    """out[i][j] = input[index[i][j]][j] for dim 0, and so on.
 
-    clone(Tensor input) -> Tensor
+    gather(Tensor input, int dim, Tensor index) -> Tensor
     """
-    return call(ROWS["clone"], (input,))
+    if axis is not None:
+        dim = axis
+    return call(ROWS["gather"], (input, dim, index))
 
 
-def contiguous(input: Tensor) -> Any:
-    """Does contiguous.
+def scatter(
+    input: Tensor,
+    dim: int = REQUIRED,
+    index: Tensor = REQUIRED,
+    src: Tensor = REQUIRED,
+    *,
+    axis: Any = None,
+) -> Any:
+    """input with src written where index says along dim.
 
-    contiguous(Tensor input) -> Tensor
+    scatter(Tensor input, int dim, Tensor index, Tensor src) -> Tensor
     """
-    return call(ROWS["contiguous"], (input,))
+    if axis is not None:
+        dim = axis
+    return call(ROWS["scatter"], (input, dim, index, src))
 
 
-def detach(input: Tensor) -> Any:
-    """Does detach.
+def scatter_(
+    input: Tensor,
+    dim: int = REQUIRED,
+    index: Tensor = REQUIRED,
+    src: Tensor = REQUIRED,
+    *,
+    axis: Any = None,
+) -> Any:
+    """`scatter` in place: the result is written to `input`."""
+    if axis is not None:
+        dim = axis
+    return call_(ROWS["scatter"], (input, dim, index, src))
 
-    detach(Tensor input) -> Tensor
+
+def scatter_add(
+    input: Tensor,
+    dim: int = REQUIRED,
+    index: Tensor = REQUIRED,
+    src: Tensor = REQUIRED,
+    *,
+    axis: Any = None,
+) -> Any:
+    """input with src added where index says along dim.
+
+    scatter_add(Tensor input, int dim, Tensor index, Tensor src) -> Tensor
     """
-    return call(ROWS["detach"], (input,))
+    if axis is not None:
+        dim = axis
+    return call(ROWS["scatter_add"], (input, dim, index, src))
 
 
-def copy_(input: Tensor, src: Tensor) -> Any:
-    """Does copy_.
+def scatter_add_(
+    input: Tensor,
+    dim: int = REQUIRED,
+    index: Tensor = REQUIRED,
+    src: Tensor = REQUIRED,
+    *,
+    axis: Any = None,
+) -> Any:
+    """`scatter_add` in place: the result is written to `input`."""
+    if axis is not None:
+        dim = axis
+    return call_(ROWS["scatter_add"], (input, dim, index, src))
 
-    copy_(Tensor input, Tensor src) -> Tensor
+
+def index_add(
+    input: Tensor,
+    dim: int = REQUIRED,
+    index: Tensor = REQUIRED,
+    source: Tensor = REQUIRED,
+    *,
+    alpha: Number = 1,
+    axis: Any = None,
+) -> Any:
+    """input with alpha * source added to the entries index names.
+
+    index_add(Tensor input, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor
     """
-    return call_(ROWS["copy_"], (input, src))
+    if axis is not None:
+        dim = axis
+    return call(ROWS["index_add"], (input, dim, index, source, alpha))
 
 
-def fill_(input: Tensor, value: Tensor | Number) -> Any:
-    """Does fill_.
+def index_add_(
+    input: Tensor,
+    dim: int = REQUIRED,
+    index: Tensor = REQUIRED,
+    source: Tensor = REQUIRED,
+    *,
+    alpha: Number = 1,
+    axis: Any = None,
+) -> Any:
+    """`index_add` in place: the result is written to `input`."""
+    if axis is not None:
+        dim = axis
+    return call_(ROWS["index_add"], (input, dim, index, source, alpha))
 
-    fill_(Tensor input, Operand value) -> Tensor
+
+def embedding_gradient(
+    grad: Tensor, index: Tensor, rows: int, padding_idx: int, scale_grad_by_freq: bool = False
+) -> Any:
+    """The gradient of embedding's weight.
+
+    embedding_gradient(Tensor grad, Tensor index, int rows, int padding_idx, bool scale_grad_by_freq=False) -> Tensor
     """
-    return call_(ROWS["fill_"], (input, value))
+    return call(ROWS["embedding_gradient"], (grad, index, rows, padding_idx, scale_grad_by_freq))
 
 
-def to(input: Tensor, dtype: dtype_type) -> Any:
-    """Does to.
+def nonzero_of_count(input: Tensor, count: int) -> Any:
+    """Where input is not zero, when the number is known.
 
-    to(Tensor input, dtype dtype) -> Tensor
+    nonzero_of_count(Tensor input, int count) -> Tensor
     """
-    return call(ROWS["to"], (input, dtype))
+    return call(ROWS["nonzero_of_count"], (input, count))
 
 
-def full(size: int | Sequence[int], fill_value: Number, *, dtype: dtype_type) -> Any:
-    """Does full.
+def nonzero(input: Tensor) -> Any:
+    """The places of the elements that are not zero, one a row.
 
-    full(int[] size, Scalar fill_value, *, dtype dtype) -> Tensor
+    nonzero(Tensor input) -> Tensor
     """
-    return call(ROWS["full"], (size, fill_value, dtype))
+    return call(ROWS["nonzero"], (input,))
 
 
-def arange(start: Number, end: Number, step: Number, *, dtype: dtype_type) -> Any:
-    """Does arange.
+def masked_select_of_count(input: Tensor, mask: Tensor, count: int) -> Any:
+    """The elements where mask is true, when their number is known.
 
-    arange(Scalar start, Scalar end, Scalar step, *, dtype dtype) -> Tensor
+    masked_select_of_count(Tensor input, Tensor mask, int count) -> Tensor
     """
-    return call(ROWS["arange"], (start, end, step, dtype))
+    return call(ROWS["masked_select_of_count"], (input, mask, count))
 
 
-def linspace(start: Number, end: Number, steps: int, *, dtype: dtype_type) -> Any:
-    """Does linspace.
+def masked_select(input: Tensor, mask: Tensor) -> Any:
+    """The elements where mask is true, as one vector.
 
-    linspace(Scalar start, Scalar end, int steps, *, dtype dtype) -> Tensor
+    masked_select(Tensor input, Tensor mask) -> Tensor
     """
-    return call(ROWS["linspace"], (start, end, steps, dtype))
+    return call(ROWS["masked_select"], (input, mask))
 
 
-def eye(size: int | Sequence[int], *, dtype: dtype_type) -> Any:
-    """Does eye.
+def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Any:
+    """input with the elements where mask is true taken from source, in order.
 
-    eye(int[] size, *, dtype dtype) -> Tensor
+    masked_scatter(Tensor input, Tensor mask, Tensor source) -> Tensor
     """
-    return call(ROWS["eye"], (size, dtype))
+    return call(ROWS["masked_scatter"], (input, mask, source))
+
+
+def masked_scatter_(input: Tensor, mask: Tensor, source: Tensor) -> Any:
+    """`masked_scatter` in place: the result is written to `input`."""
+    return call_(ROWS["masked_scatter"], (input, mask, source))
+
+
+def flip(input: Tensor, dims: int | Sequence[int]) -> Any:
+    """The order of dims reversed.
+
+    flip(Tensor input, int[] dims) -> Tensor
+    """
+    return call(ROWS["flip"], (input, dims))
+
+
+def tril(input: Tensor, diagonal: int = 0) -> Any:
+    """The part on and below a diagonal; the rest is 0.
+
+    tril(Tensor input, int diagonal=0) -> Tensor
+    """
+    return call(ROWS["tril"], (input, diagonal))
+
+
+def triu(input: Tensor, diagonal: int = 0) -> Any:
+    """The part on and above a diagonal; the rest is 0.
+
+    triu(Tensor input, int diagonal=0) -> Tensor
+    """
+    return call(ROWS["triu"], (input, diagonal))
+
+
+def sort(
+    input: Tensor,
+    dim: int = -1,
+    descending: bool = False,
+    stable: bool = False,
+    *,
+    axis: Any = None,
+) -> Any:
+    """input sorted along dim, and where each came from; nan counts as largest.
+
+    sort(Tensor input, int dim=-1, bool descending=False, bool stable=False) -> (Tensor values, Tensor indices)
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["sort"], (input, dim, descending, stable))
+
+
+def topk(
+    input: Tensor,
+    k: int,
+    dim: int = -1,
+    largest: bool = True,
+    sorted: bool = True,
+    *,
+    axis: Any = None,
+) -> Any:
+    """The k largest (or smallest) along dim, and where they were.
+
+    topk(Tensor input, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["topk"], (input, k, dim, largest, sorted))
+
+
+def argsort(
+    input: Tensor,
+    dim: int = -1,
+    descending: bool = False,
+    stable: bool = False,
+    *,
+    axis: Any = None,
+) -> Any:
+    """The indices that sort input along dim.
+
+    argsort(Tensor input, int dim=-1, bool descending=False, bool stable=False) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["argsort"], (input, dim, descending, stable))
 
 
 def rand(size: int | Sequence[int], *, dtype: dtype_type) -> Any:
-    """Does rand.
+    """Uniform in [0, 1).
 
     rand(int[] size, *, dtype dtype) -> Tensor
     """
@@ -816,7 +2000,7 @@ def rand(size: int | Sequence[int], *, dtype: dtype_type) -> Any:
 
 
 def randn(size: int | Sequence[int], *, dtype: dtype_type) -> Any:
-    """Does randn.
+    """Normal, mean 0 and deviation 1.
 
     randn(int[] size, *, dtype dtype) -> Tensor
     """
@@ -824,7 +2008,7 @@ def randn(size: int | Sequence[int], *, dtype: dtype_type) -> Any:
 
 
 def randint(size: int | Sequence[int], low: int, high: int, *, dtype: dtype_type) -> Any:
-    """Does randint.
+    """Integers in [low, high).
 
     randint(int[] size, int low, int high, *, dtype dtype) -> Tensor
     """
@@ -832,32 +2016,303 @@ def randint(size: int | Sequence[int], low: int, high: int, *, dtype: dtype_type
 
 
 def randperm(n: int, *, dtype: dtype_type) -> Any:
-    """Does randperm.
+    """A random permutation of 0 to n - 1.
 
     randperm(int n, *, dtype dtype) -> Tensor
     """
     return call(ROWS["randperm"], (n, dtype))
 
 
+def uniform_(input: Tensor, low: float = 0, high: float = 1) -> Any:
+    """Fills input with numbers uniform in [low, high).
+
+    uniform_(Tensor input, float low=0, float high=1) -> Tensor
+    """
+    return call_(ROWS["uniform_"], (input, low, high))
+
+
+def normal_(input: Tensor, mean: float = 0, std: float = 1) -> Any:
+    """Fills input with normal numbers.
+
+    normal_(Tensor input, float mean=0, float std=1) -> Tensor
+    """
+    return call_(ROWS["normal_"], (input, mean, std))
+
+
+def bernoulli_(input: Tensor, p: float = 0.5) -> Any:
+    """Fills input with 1 with probability p, else 0.
+
+    bernoulli_(Tensor input, float p=0.5) -> Tensor
+    """
+    return call_(ROWS["bernoulli_"], (input, p))
+
+
+def exponential_(input: Tensor, lambd: float = 1) -> Any:
+    """Fills input from the exponential distribution.
+
+    exponential_(Tensor input, float lambd=1) -> Tensor
+    """
+    return call_(ROWS["exponential_"], (input, lambd))
+
+
+def random_(input: Tensor, low: int, high: int) -> Any:
+    """Fills input with integers in [low, high).
+
+    random_(Tensor input, int low, int high) -> Tensor
+    """
+    return call_(ROWS["random_"], (input, low, high))
+
+
 def bernoulli(input: Tensor) -> Any:
-    """Does bernoulli.
+    """1 with the probability that input gives, else 0.
 
     bernoulli(Tensor input) -> Tensor
     """
     return call(ROWS["bernoulli"], (input,))
 
 
-def bernoulli_(input: Tensor) -> Any:
-    """`bernoulli` in place: the result is written to `input`."""
-    return call_(ROWS["bernoulli"], (input,))
+def multinomial(input: Tensor, num_samples: int, replacement: bool = False) -> Any:
+    """Indices drawn by the weights in input's last dimension.
+
+    multinomial(Tensor input, int num_samples, bool replacement=False) -> Tensor
+    """
+    return call(ROWS["multinomial"], (input, num_samples, replacement))
+
+
+def dropout_mask(input: Tensor, p: float = 0.5) -> Any:
+    """Elements kept with probability 1 - p and scaled by 1 / (1 - p), and which.
+
+    dropout_mask(Tensor input, float p=0.5) -> (Tensor output, Tensor mask)
+    """
+    return call(ROWS["dropout_mask"], (input, p))
+
+
+def conv(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: int | Sequence[int],
+    padding: int | Sequence[int],
+    dilation: int | Sequence[int],
+    groups: int,
+) -> Any:
+    """Convolution over 1 to 3 spatial dimensions.
+
+    conv(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, int groups) -> Tensor
+    """
+    return call(ROWS["conv"], (input, weight, bias, stride, padding, dilation, groups))
+
+
+def conv_backward_input(
+    grad: Tensor,
+    weight: Tensor,
+    stride: int | Sequence[int],
+    padding: int | Sequence[int],
+    dilation: int | Sequence[int],
+    groups: int,
+    sizes: int | Sequence[int],
+) -> Any:
+    """The gradient of conv's input.
+
+    conv_backward_input(Tensor grad, Tensor weight, int[] stride, int[] padding, int[] dilation, int groups, int[] sizes) -> Tensor
+    """
+    return call(
+        ROWS["conv_backward_input"], (grad, weight, stride, padding, dilation, groups, sizes)
+    )
+
+
+def conv_backward_weight(
+    grad: Tensor,
+    input: Tensor,
+    stride: int | Sequence[int],
+    padding: int | Sequence[int],
+    dilation: int | Sequence[int],
+    groups: int,
+    sizes: int | Sequence[int],
+) -> Any:
+    """The gradient of conv's weight.
+
+    conv_backward_weight(Tensor grad, Tensor input, int[] stride, int[] padding, int[] dilation, int groups, int[] sizes) -> Tensor
+    """
+    return call(
+        ROWS["conv_backward_weight"], (grad, input, stride, padding, dilation, groups, sizes)
+    )
+
+
+def max_pool(
+    input: Tensor,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None = None,
+    padding: int | Sequence[int] = (0,),
+    dilation: int | Sequence[int] = (1,),
+    ceil_mode: bool = False,
+) -> Any:
+    """The largest of each window, and its place in the plane.
+
+    max_pool(Tensor input, int[] kernel_size, int[]? stride=None, int[] padding=[0], int[] dilation=[1], bool ceil_mode=False) -> (Tensor output, Tensor indices)
+    """
+    return call(ROWS["max_pool"], (input, kernel_size, stride, padding, dilation, ceil_mode))
+
+
+def max_pool_backward(grad: Tensor, indices: Tensor, sizes: int | Sequence[int]) -> Any:
+    """The gradient of max_pool's input.
+
+    max_pool_backward(Tensor grad, Tensor indices, int[] sizes) -> Tensor
+    """
+    return call(ROWS["max_pool_backward"], (grad, indices, sizes))
+
+
+def avg_pool(
+    input: Tensor,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None = None,
+    padding: int | Sequence[int] = (0,),
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Any:
+    """The mean of each window.
+
+    avg_pool(Tensor input, int[] kernel_size, int[]? stride=None, int[] padding=[0], bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor
+    """
+    return call(
+        ROWS["avg_pool"],
+        (input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override),
+    )
+
+
+def avg_pool_backward(
+    grad: Tensor,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None,
+    padding: int | Sequence[int],
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
+    sizes: int | Sequence[int],
+) -> Any:
+    """The gradient of avg_pool's input.
+
+    avg_pool_backward(Tensor grad, int[] kernel_size, int[]? stride, int[] padding, bool ceil_mode, bool count_include_pad, int? divisor_override, int[] sizes) -> Tensor
+    """
+    return call(
+        ROWS["avg_pool_backward"],
+        (grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, sizes),
+    )
+
+
+def adaptive_avg_pool(input: Tensor, output_size: int | Sequence[int]) -> Any:
+    """Means over windows that give output_size.
+
+    adaptive_avg_pool(Tensor input, int[] output_size) -> Tensor
+    """
+    return call(ROWS["adaptive_avg_pool"], (input, output_size))
+
+
+def adaptive_avg_pool_backward(grad: Tensor, sizes: int | Sequence[int]) -> Any:
+    """The gradient of adaptive_avg_pool's input.
+
+    adaptive_avg_pool_backward(Tensor grad, int[] sizes) -> Tensor
+    """
+    return call(ROWS["adaptive_avg_pool_backward"], (grad, sizes))
+
+
+def batch_norm_train(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    momentum: float,
+    eps: float,
+) -> Any:
+    """Normalises by the batch's statistics and updates the running ones.
+
+    batch_norm_train(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, float momentum, float eps) -> (Tensor output, Tensor mean, Tensor rstd)
+    """
+    return call(
+        ROWS["batch_norm_train"], (input, weight, bias, running_mean, running_var, momentum, eps)
+    )
+
+
+def batch_norm_backward(
+    grad: Tensor, input: Tensor, weight: Tensor | None, mean: Tensor, rstd: Tensor
+) -> Any:
+    """The gradients of batch_norm_train.
+
+    batch_norm_backward(Tensor grad, Tensor input, Tensor? weight, Tensor mean, Tensor rstd) -> (Tensor dinput, Tensor dweight, Tensor dbias)
+    """
+    return call(ROWS["batch_norm_backward"], (grad, input, weight, mean, rstd))
+
+
+def layer_norm_rows(
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, dims: int, eps: float
+) -> Any:
+    """Normalises over the last dims.
+
+    layer_norm_rows(Tensor input, Tensor? weight, Tensor? bias, int dims, float eps) -> (Tensor output, Tensor mean, Tensor rstd)
+    """
+    return call(ROWS["layer_norm_rows"], (input, weight, bias, dims, eps))
+
+
+def layer_norm_backward(
+    grad: Tensor, input: Tensor, weight: Tensor | None, mean: Tensor, rstd: Tensor, dims: int
+) -> Any:
+    """The gradients of layer_norm_rows.
+
+    layer_norm_backward(Tensor grad, Tensor input, Tensor? weight, Tensor mean, Tensor rstd, int dims) -> (Tensor dinput, Tensor dweight, Tensor dbias)
+    """
+    return call(ROWS["layer_norm_backward"], (grad, input, weight, mean, rstd, dims))
+
+
+def softmax_along(input: Tensor, dim: int = REQUIRED, *, axis: Any = None) -> Any:
+    """Along one dimension, stable.
+
+    softmax_along(Tensor input, int dim) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["softmax_along"], (input, dim))
+
+
+def log_softmax_along(input: Tensor, dim: int = REQUIRED, *, axis: Any = None) -> Any:
+    """Along one dimension, stable.
+
+    log_softmax_along(Tensor input, int dim) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["log_softmax_along"], (input, dim))
+
+
+def softmax_backward(grad: Tensor, output: Tensor, dim: int = REQUIRED, *, axis: Any = None) -> Any:
+    """The gradient of the input.
+
+    softmax_backward(Tensor grad, Tensor output, int dim) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["softmax_backward"], (grad, output, dim))
+
+
+def log_softmax_backward(
+    grad: Tensor, output: Tensor, dim: int = REQUIRED, *, axis: Any = None
+) -> Any:
+    """The gradient of the input.
+
+    log_softmax_backward(Tensor grad, Tensor output, int dim) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["log_softmax_backward"], (grad, output, dim))
 
 
 def softmax(
-    input: Tensor, dim: int = REQUIRED, *, dtype: dtype_type | None = None, axis: Any = None
+    input: Tensor, dim: int = REQUIRED, dtype: dtype_type | None = None, *, axis: Any = None
 ) -> Any:
-    """Does softmax.
+    """exp(input) / sum(exp(input)) along dim.
 
-    softmax(Tensor input, int dim, *, dtype? dtype=None) -> Tensor
+    softmax(Tensor input, int dim, dtype? dtype=None) -> Tensor
     """
     if axis is not None:
         dim = axis
@@ -865,38 +2320,129 @@ def softmax(
 
 
 def log_softmax(
-    input: Tensor, dim: int = REQUIRED, *, dtype: dtype_type | None = None, axis: Any = None
+    input: Tensor, dim: int = REQUIRED, dtype: dtype_type | None = None, *, axis: Any = None
 ) -> Any:
-    """Does log_softmax.
+    """log(softmax(input)) along dim.
 
-    log_softmax(Tensor input, int dim, *, dtype? dtype=None) -> Tensor
+    log_softmax(Tensor input, int dim, dtype? dtype=None) -> Tensor
     """
     if axis is not None:
         dim = axis
     return call(ROWS["log_softmax"], (input, dim, dtype))
 
 
-def normal_(input: Tensor, mean: float = 0.0, std: float = 1.0) -> Any:
-    """Does normal_.
+def squared_error(input: Tensor, target: Tensor, *, out: Any = None) -> Any:
+    """(input - target)**2.
 
-    normal_(Tensor input, float mean=0.0, float std=1.0) -> Tensor
+    squared_error(Tensor input, Tensor target) -> Tensor
     """
-    return call_(ROWS["normal_"], (input, mean, std))
+    return call(ROWS["squared_error"], (input, target), out)
 
 
-def uniform_(input: Tensor, low: float = 0.0, high: float = 1.0) -> Any:
-    """Does uniform_.
+def squared_error_(input: Tensor, target: Tensor) -> Any:
+    """`squared_error` in place: the result is written to `input`."""
+    return call_(ROWS["squared_error"], (input, target))
 
-    uniform_(Tensor input, float low=0.0, float high=1.0) -> Tensor
+
+def absolute_error(input: Tensor, target: Tensor, *, out: Any = None) -> Any:
+    """|input - target|.
+
+    absolute_error(Tensor input, Tensor target) -> Tensor
     """
-    return call_(ROWS["uniform_"], (input, low, high))
+    return call(ROWS["absolute_error"], (input, target), out)
+
+
+def absolute_error_(input: Tensor, target: Tensor) -> Any:
+    """`absolute_error` in place: the result is written to `input`."""
+    return call_(ROWS["absolute_error"], (input, target))
+
+
+def bce_with_logits(input: Tensor, target: Tensor, *, out: Any = None) -> Any:
+    """Binary cross entropy of sigmoid(input), stable.
+
+    bce_with_logits(Tensor input, Tensor target) -> Tensor
+    """
+    return call(ROWS["bce_with_logits"], (input, target), out)
+
+
+def bce_with_logits_(input: Tensor, target: Tensor) -> Any:
+    """`bce_with_logits` in place: the result is written to `input`."""
+    return call_(ROWS["bce_with_logits"], (input, target))
+
+
+def cross_entropy_rows(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    reduction: str,
+    ignore_index: int,
+    label_smoothing: float,
+) -> Any:
+    """Cross entropy at class targets, in one pass.
+
+    cross_entropy_rows(Tensor input, Tensor target, Tensor? weight, str reduction, int ignore_index, float label_smoothing) -> (Tensor loss, Tensor lse, Tensor total_weight)
+    """
+    return call(
+        ROWS["cross_entropy_rows"],
+        (input, target, weight, reduction, ignore_index, label_smoothing),
+    )
+
+
+def cross_entropy_backward(
+    grad: Tensor,
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    lse: Tensor,
+    total_weight: Tensor,
+    reduction: str,
+    ignore_index: int,
+    label_smoothing: float,
+) -> Any:
+    """The gradient of cross_entropy_rows.
+
+    cross_entropy_backward(Tensor grad, Tensor input, Tensor target, Tensor? weight, Tensor lse, Tensor total_weight, str reduction, int ignore_index, float label_smoothing) -> Tensor
+    """
+    return call(
+        ROWS["cross_entropy_backward"],
+        (grad, input, target, weight, lse, total_weight, reduction, ignore_index, label_smoothing),
+    )
+
+
+def nll_loss_rows(
+    input: Tensor, target: Tensor, weight: Tensor | None, reduction: str, ignore_index: int
+) -> Any:
+    """Minus the log-probabilities at class targets.
+
+    nll_loss_rows(Tensor input, Tensor target, Tensor? weight, str reduction, int ignore_index) -> (Tensor loss, Tensor total_weight)
+    """
+    return call(ROWS["nll_loss_rows"], (input, target, weight, reduction, ignore_index))
+
+
+def nll_loss_backward(
+    grad: Tensor,
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    total_weight: Tensor,
+    reduction: str,
+    ignore_index: int,
+) -> Any:
+    """The gradient of nll_loss_rows.
+
+    nll_loss_backward(Tensor grad, Tensor input, Tensor target, Tensor? weight, Tensor total_weight, str reduction, int ignore_index) -> Tensor
+    """
+    return call(
+        ROWS["nll_loss_backward"],
+        (grad, input, target, weight, total_weight, reduction, ignore_index),
+    )
 
 
 class Methods:
     """Ops that are methods of Tensor too."""
 
     def add(self, other: Tensor | Number, *, alpha: Number = 1) -> Any:
-        """Does add.
+        """input + alpha * other.
 
         add(Operand input, Operand other, *, Scalar alpha=1) -> Tensor
         """
@@ -907,7 +2453,7 @@ class Methods:
         return call_(ROWS["add"], (self, other, alpha))
 
     def sub(self, other: Tensor | Number, *, alpha: Number = 1) -> Any:
-        """Does sub.
+        """input - alpha * other.
 
         sub(Operand input, Operand other, *, Scalar alpha=1) -> Tensor
         """
@@ -918,7 +2464,7 @@ class Methods:
         return call_(ROWS["sub"], (self, other, alpha))
 
     def mul(self, other: Tensor | Number) -> Any:
-        """Does mul.
+        """input * other.
 
         mul(Operand input, Operand other) -> Tensor
         """
@@ -929,7 +2475,7 @@ class Methods:
         return call_(ROWS["mul"], (self, other))
 
     def true_divide(self, other: Tensor | Number) -> Any:
-        """Does true_divide.
+        """input / other; integers give the default float.
 
         true_divide(Operand input, Operand other) -> Tensor
         """
@@ -940,7 +2486,7 @@ class Methods:
         return call_(ROWS["true_divide"], (self, other))
 
     def floor_divide(self, other: Tensor | Number) -> Any:
-        """Does floor_divide.
+        """floor(input / other).
 
         floor_divide(Operand input, Operand other) -> Tensor
         """
@@ -951,7 +2497,7 @@ class Methods:
         return call_(ROWS["floor_divide"], (self, other))
 
     def remainder(self, other: Tensor | Number) -> Any:
-        """Does remainder.
+        """input - other * floor(input / other): Python's %, with the divisor's sign.
 
         remainder(Operand input, Operand other) -> Tensor
         """
@@ -961,8 +2507,19 @@ class Methods:
         """`remainder` in place."""
         return call_(ROWS["remainder"], (self, other))
 
+    def fmod(self, other: Tensor | Number) -> Any:
+        """C's fmod: the remainder with the dividend's sign.
+
+        fmod(Operand input, Operand other) -> Tensor
+        """
+        return call(ROWS["fmod"], (self, other))
+
+    def fmod_(self, other: Tensor | Number) -> Any:
+        """`fmod` in place."""
+        return call_(ROWS["fmod"], (self, other))
+
     def pow(self, exponent: Tensor | Number) -> Any:
-        """Does pow.
+        """input ** exponent.
 
         pow(Operand input, Operand exponent) -> Tensor
         """
@@ -972,118 +2529,8 @@ class Methods:
         """`pow` in place."""
         return call_(ROWS["pow"], (self, exponent))
 
-    def bitwise_and(self, other: Tensor | Number) -> Any:
-        """Does bitwise_and.
-
-        bitwise_and(Operand input, Operand other) -> Tensor
-        """
-        return call(ROWS["bitwise_and"], (self, other))
-
-    def bitwise_and_(self, other: Tensor | Number) -> Any:
-        """`bitwise_and` in place."""
-        return call_(ROWS["bitwise_and"], (self, other))
-
-    def bitwise_or(self, other: Tensor | Number) -> Any:
-        """Does bitwise_or.
-
-        bitwise_or(Operand input, Operand other) -> Tensor
-        """
-        return call(ROWS["bitwise_or"], (self, other))
-
-    def bitwise_or_(self, other: Tensor | Number) -> Any:
-        """`bitwise_or` in place."""
-        return call_(ROWS["bitwise_or"], (self, other))
-
-    def bitwise_xor(self, other: Tensor | Number) -> Any:
-        """Does bitwise_xor.
-
-        bitwise_xor(Operand input, Operand other) -> Tensor
-        """
-        return call(ROWS["bitwise_xor"], (self, other))
-
-    def bitwise_xor_(self, other: Tensor | Number) -> Any:
-        """`bitwise_xor` in place."""
-        return call_(ROWS["bitwise_xor"], (self, other))
-
-    def bitwise_not(self) -> Any:
-        """Does bitwise_not.
-
-        bitwise_not(Tensor input) -> Tensor
-        """
-        return call(ROWS["bitwise_not"], (self,))
-
-    def bitwise_not_(self) -> Any:
-        """`bitwise_not` in place."""
-        return call_(ROWS["bitwise_not"], (self,))
-
-    def eq(self, other: Tensor | Number) -> Any:
-        """Does eq.
-
-        eq(Operand input, Operand other) -> Tensor
-        """
-        return call(ROWS["eq"], (self, other))
-
-    def eq_(self, other: Tensor | Number) -> Any:
-        """`eq` in place."""
-        return call_(ROWS["eq"], (self, other))
-
-    def ne(self, other: Tensor | Number) -> Any:
-        """Does ne.
-
-        ne(Operand input, Operand other) -> Tensor
-        """
-        return call(ROWS["ne"], (self, other))
-
-    def ne_(self, other: Tensor | Number) -> Any:
-        """`ne` in place."""
-        return call_(ROWS["ne"], (self, other))
-
-    def lt(self, other: Tensor | Number) -> Any:
-        """Does lt.
-
-        lt(Operand input, Operand other) -> Tensor
-        """
-        return call(ROWS["lt"], (self, other))
-
-    def lt_(self, other: Tensor | Number) -> Any:
-        """`lt` in place."""
-        return call_(ROWS["lt"], (self, other))
-
-    def le(self, other: Tensor | Number) -> Any:
-        """Does le.
-
-        le(Operand input, Operand other) -> Tensor
-        """
-        return call(ROWS["le"], (self, other))
-
-    def le_(self, other: Tensor | Number) -> Any:
-        """`le` in place."""
-        return call_(ROWS["le"], (self, other))
-
-    def gt(self, other: Tensor | Number) -> Any:
-        """Does gt.
-
-        gt(Operand input, Operand other) -> Tensor
-        """
-        return call(ROWS["gt"], (self, other))
-
-    def gt_(self, other: Tensor | Number) -> Any:
-        """`gt` in place."""
-        return call_(ROWS["gt"], (self, other))
-
-    def ge(self, other: Tensor | Number) -> Any:
-        """Does ge.
-
-        ge(Operand input, Operand other) -> Tensor
-        """
-        return call(ROWS["ge"], (self, other))
-
-    def ge_(self, other: Tensor | Number) -> Any:
-        """`ge` in place."""
-        return call_(ROWS["ge"], (self, other))
-
     def neg(self) -> Any:
-        """Does neg.
+        """-input.
 
         neg(Tensor input) -> Tensor
         """
@@ -1094,7 +2541,7 @@ class Methods:
         return call_(ROWS["neg"], (self,))
 
     def abs(self) -> Any:
-        """Does abs.
+        """|input|.
 
         abs(Tensor input) -> Tensor
         """
@@ -1104,8 +2551,85 @@ class Methods:
         """`abs` in place."""
         return call_(ROWS["abs"], (self,))
 
+    def sign(self) -> Any:
+        """-1, 0 or 1.
+
+        sign(Tensor input) -> Tensor
+        """
+        return call(ROWS["sign"], (self,))
+
+    def sign_(self) -> Any:
+        """`sign` in place."""
+        return call_(ROWS["sign"], (self,))
+
+    def square(self) -> Any:
+        """input * input.
+
+        square(Tensor input) -> Tensor
+        """
+        return call(ROWS["square"], (self,))
+
+    def square_(self) -> Any:
+        """`square` in place."""
+        return call_(ROWS["square"], (self,))
+
+    def reciprocal(self) -> Any:
+        """1 / input.
+
+        reciprocal(Tensor input) -> Tensor
+        """
+        return call(ROWS["reciprocal"], (self,))
+
+    def reciprocal_(self) -> Any:
+        """`reciprocal` in place."""
+        return call_(ROWS["reciprocal"], (self,))
+
+    def rsub(self, other: Tensor | Number, *, alpha: Number = 1) -> Any:
+        """other - alpha * input.
+
+        rsub(Operand input, Operand other, *, Scalar alpha=1) -> Tensor
+        """
+        return call(ROWS["rsub"], (self, other, alpha))
+
+    def rsub_(self, other: Tensor | Number, *, alpha: Number = 1) -> Any:
+        """`rsub` in place."""
+        return call_(ROWS["rsub"], (self, other, alpha))
+
+    def addcmul(self, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1) -> Any:
+        """input + value * tensor1 * tensor2.
+
+        addcmul(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor
+        """
+        return call(ROWS["addcmul"], (self, tensor1, tensor2, value))
+
+    def addcmul_(self, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1) -> Any:
+        """`addcmul` in place."""
+        return call_(ROWS["addcmul"], (self, tensor1, tensor2, value))
+
+    def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1) -> Any:
+        """input + value * tensor1 / tensor2.
+
+        addcdiv(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor
+        """
+        return call(ROWS["addcdiv"], (self, tensor1, tensor2, value))
+
+    def addcdiv_(self, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1) -> Any:
+        """`addcdiv` in place."""
+        return call_(ROWS["addcdiv"], (self, tensor1, tensor2, value))
+
+    def lerp(self, end: Tensor, weight: Tensor | Number) -> Any:
+        """input + weight * (end - input), exact at both ends.
+
+        lerp(Tensor input, Tensor end, Operand weight) -> Tensor
+        """
+        return call(ROWS["lerp"], (self, end, weight))
+
+    def lerp_(self, end: Tensor, weight: Tensor | Number) -> Any:
+        """`lerp` in place."""
+        return call_(ROWS["lerp"], (self, end, weight))
+
     def exp(self) -> Any:
-        """Does exp.
+        """e ** input.
 
         exp(Tensor input) -> Tensor
         """
@@ -1115,8 +2639,30 @@ class Methods:
         """`exp` in place."""
         return call_(ROWS["exp"], (self,))
 
+    def expm1(self) -> Any:
+        """exp(input) - 1, accurate near 0.
+
+        expm1(Tensor input) -> Tensor
+        """
+        return call(ROWS["expm1"], (self,))
+
+    def expm1_(self) -> Any:
+        """`expm1` in place."""
+        return call_(ROWS["expm1"], (self,))
+
+    def exp2(self) -> Any:
+        """2 ** input.
+
+        exp2(Tensor input) -> Tensor
+        """
+        return call(ROWS["exp2"], (self,))
+
+    def exp2_(self) -> Any:
+        """`exp2` in place."""
+        return call_(ROWS["exp2"], (self,))
+
     def log(self) -> Any:
-        """Does log.
+        """Natural logarithm.
 
         log(Tensor input) -> Tensor
         """
@@ -1126,41 +2672,41 @@ class Methods:
         """`log` in place."""
         return call_(ROWS["log"], (self,))
 
-    def relu(self) -> Any:
-        """Does relu.
+    def log2(self) -> Any:
+        """Logarithm to base 2.
 
-        relu(Tensor input) -> Tensor
+        log2(Tensor input) -> Tensor
         """
-        return call(ROWS["relu"], (self,))
+        return call(ROWS["log2"], (self,))
 
-    def relu_(self) -> Any:
-        """`relu` in place."""
-        return call_(ROWS["relu"], (self,))
+    def log2_(self) -> Any:
+        """`log2` in place."""
+        return call_(ROWS["log2"], (self,))
 
-    def tanh(self) -> Any:
-        """Does tanh.
+    def log10(self) -> Any:
+        """Logarithm to base 10.
 
-        tanh(Tensor input) -> Tensor
+        log10(Tensor input) -> Tensor
         """
-        return call(ROWS["tanh"], (self,))
+        return call(ROWS["log10"], (self,))
 
-    def tanh_(self) -> Any:
-        """`tanh` in place."""
-        return call_(ROWS["tanh"], (self,))
+    def log10_(self) -> Any:
+        """`log10` in place."""
+        return call_(ROWS["log10"], (self,))
 
-    def sigmoid(self) -> Any:
-        """Does sigmoid.
+    def log1p(self) -> Any:
+        """log(1 + input), accurate near 0.
 
-        sigmoid(Tensor input) -> Tensor
+        log1p(Tensor input) -> Tensor
         """
-        return call(ROWS["sigmoid"], (self,))
+        return call(ROWS["log1p"], (self,))
 
-    def sigmoid_(self) -> Any:
-        """`sigmoid` in place."""
-        return call_(ROWS["sigmoid"], (self,))
+    def log1p_(self) -> Any:
+        """`log1p` in place."""
+        return call_(ROWS["log1p"], (self,))
 
     def sqrt(self) -> Any:
-        """Does sqrt.
+        """Square root.
 
         sqrt(Tensor input) -> Tensor
         """
@@ -1170,29 +2716,524 @@ class Methods:
         """`sqrt` in place."""
         return call_(ROWS["sqrt"], (self,))
 
+    def rsqrt(self) -> Any:
+        """1 / sqrt(input).
+
+        rsqrt(Tensor input) -> Tensor
+        """
+        return call(ROWS["rsqrt"], (self,))
+
+    def rsqrt_(self) -> Any:
+        """`rsqrt` in place."""
+        return call_(ROWS["rsqrt"], (self,))
+
+    def sin(self) -> Any:
+        """Sine.
+
+        sin(Tensor input) -> Tensor
+        """
+        return call(ROWS["sin"], (self,))
+
+    def sin_(self) -> Any:
+        """`sin` in place."""
+        return call_(ROWS["sin"], (self,))
+
+    def cos(self) -> Any:
+        """Cosine.
+
+        cos(Tensor input) -> Tensor
+        """
+        return call(ROWS["cos"], (self,))
+
+    def cos_(self) -> Any:
+        """`cos` in place."""
+        return call_(ROWS["cos"], (self,))
+
+    def tan(self) -> Any:
+        """Tangent.
+
+        tan(Tensor input) -> Tensor
+        """
+        return call(ROWS["tan"], (self,))
+
+    def tan_(self) -> Any:
+        """`tan` in place."""
+        return call_(ROWS["tan"], (self,))
+
+    def asin(self) -> Any:
+        """Inverse sine.
+
+        asin(Tensor input) -> Tensor
+        """
+        return call(ROWS["asin"], (self,))
+
+    def asin_(self) -> Any:
+        """`asin` in place."""
+        return call_(ROWS["asin"], (self,))
+
+    def acos(self) -> Any:
+        """Inverse cosine.
+
+        acos(Tensor input) -> Tensor
+        """
+        return call(ROWS["acos"], (self,))
+
+    def acos_(self) -> Any:
+        """`acos` in place."""
+        return call_(ROWS["acos"], (self,))
+
+    def atan(self) -> Any:
+        """Inverse tangent.
+
+        atan(Tensor input) -> Tensor
+        """
+        return call(ROWS["atan"], (self,))
+
+    def atan_(self) -> Any:
+        """`atan` in place."""
+        return call_(ROWS["atan"], (self,))
+
+    def sinh(self) -> Any:
+        """Hyperbolic sine.
+
+        sinh(Tensor input) -> Tensor
+        """
+        return call(ROWS["sinh"], (self,))
+
+    def sinh_(self) -> Any:
+        """`sinh` in place."""
+        return call_(ROWS["sinh"], (self,))
+
+    def cosh(self) -> Any:
+        """Hyperbolic cosine.
+
+        cosh(Tensor input) -> Tensor
+        """
+        return call(ROWS["cosh"], (self,))
+
+    def cosh_(self) -> Any:
+        """`cosh` in place."""
+        return call_(ROWS["cosh"], (self,))
+
+    def tanh(self) -> Any:
+        """Hyperbolic tangent.
+
+        tanh(Tensor input) -> Tensor
+        """
+        return call(ROWS["tanh"], (self,))
+
+    def tanh_(self) -> Any:
+        """`tanh` in place."""
+        return call_(ROWS["tanh"], (self,))
+
+    def erf(self) -> Any:
+        """Error function.
+
+        erf(Tensor input) -> Tensor
+        """
+        return call(ROWS["erf"], (self,))
+
+    def erf_(self) -> Any:
+        """`erf` in place."""
+        return call_(ROWS["erf"], (self,))
+
+    def erfc(self) -> Any:
+        """1 - erf(input).
+
+        erfc(Tensor input) -> Tensor
+        """
+        return call(ROWS["erfc"], (self,))
+
+    def erfc_(self) -> Any:
+        """`erfc` in place."""
+        return call_(ROWS["erfc"], (self,))
+
+    def sigmoid(self) -> Any:
+        """1 / (1 + exp(-input)).
+
+        sigmoid(Tensor input) -> Tensor
+        """
+        return call(ROWS["sigmoid"], (self,))
+
+    def sigmoid_(self) -> Any:
+        """`sigmoid` in place."""
+        return call_(ROWS["sigmoid"], (self,))
+
+    def lgamma(self) -> Any:
+        """log|Gamma(input)|.
+
+        lgamma(Tensor input) -> Tensor
+        """
+        return call(ROWS["lgamma"], (self,))
+
+    def lgamma_(self) -> Any:
+        """`lgamma` in place."""
+        return call_(ROWS["lgamma"], (self,))
+
+    def digamma(self) -> Any:
+        """Derivative of lgamma.
+
+        digamma(Tensor input) -> Tensor
+        """
+        return call(ROWS["digamma"], (self,))
+
+    def digamma_(self) -> Any:
+        """`digamma` in place."""
+        return call_(ROWS["digamma"], (self,))
+
+    def erfinv(self) -> Any:
+        """Inverse error function.
+
+        erfinv(Tensor input) -> Tensor
+        """
+        return call(ROWS["erfinv"], (self,))
+
+    def erfinv_(self) -> Any:
+        """`erfinv` in place."""
+        return call_(ROWS["erfinv"], (self,))
+
+    def asinh(self) -> Any:
+        """Inverse hyperbolic sine.
+
+        asinh(Tensor input) -> Tensor
+        """
+        return call(ROWS["asinh"], (self,))
+
+    def asinh_(self) -> Any:
+        """`asinh` in place."""
+        return call_(ROWS["asinh"], (self,))
+
+    def acosh(self) -> Any:
+        """Inverse hyperbolic cosine.
+
+        acosh(Tensor input) -> Tensor
+        """
+        return call(ROWS["acosh"], (self,))
+
+    def acosh_(self) -> Any:
+        """`acosh` in place."""
+        return call_(ROWS["acosh"], (self,))
+
+    def atanh(self) -> Any:
+        """Inverse hyperbolic tangent.
+
+        atanh(Tensor input) -> Tensor
+        """
+        return call(ROWS["atanh"], (self,))
+
+    def atanh_(self) -> Any:
+        """`atanh` in place."""
+        return call_(ROWS["atanh"], (self,))
+
+    def floor(self) -> Any:
+        """Largest integer not above.
+
+        floor(Tensor input) -> Tensor
+        """
+        return call(ROWS["floor"], (self,))
+
+    def floor_(self) -> Any:
+        """`floor` in place."""
+        return call_(ROWS["floor"], (self,))
+
+    def ceil(self) -> Any:
+        """Smallest integer not below.
+
+        ceil(Tensor input) -> Tensor
+        """
+        return call(ROWS["ceil"], (self,))
+
+    def ceil_(self) -> Any:
+        """`ceil` in place."""
+        return call_(ROWS["ceil"], (self,))
+
+    def trunc(self) -> Any:
+        """Rounds toward 0.
+
+        trunc(Tensor input) -> Tensor
+        """
+        return call(ROWS["trunc"], (self,))
+
+    def trunc_(self) -> Any:
+        """`trunc` in place."""
+        return call_(ROWS["trunc"], (self,))
+
+    def round(self) -> Any:
+        """Rounds to the nearest integer, half to even.
+
+        round(Tensor input) -> Tensor
+        """
+        return call(ROWS["round"], (self,))
+
+    def round_(self) -> Any:
+        """`round` in place."""
+        return call_(ROWS["round"], (self,))
+
+    def frac(self) -> Any:
+        """input - trunc(input).
+
+        frac(Tensor input) -> Tensor
+        """
+        return call(ROWS["frac"], (self,))
+
+    def frac_(self) -> Any:
+        """`frac` in place."""
+        return call_(ROWS["frac"], (self,))
+
+    def atan2(self, other: Tensor | Number) -> Any:
+        """Angle of the point (other, input).
+
+        atan2(Operand input, Operand other) -> Tensor
+        """
+        return call(ROWS["atan2"], (self, other))
+
+    def atan2_(self, other: Tensor | Number) -> Any:
+        """`atan2` in place."""
+        return call_(ROWS["atan2"], (self, other))
+
+    def eq(self, other: Tensor | Number) -> Any:
+        """input == other, elementwise.
+
+        eq(Operand input, Operand other) -> Tensor
+        """
+        return call(ROWS["eq"], (self, other))
+
+    def eq_(self, other: Tensor | Number) -> Any:
+        """`eq` in place."""
+        return call_(ROWS["eq"], (self, other))
+
+    def ne(self, other: Tensor | Number) -> Any:
+        """input != other, elementwise.
+
+        ne(Operand input, Operand other) -> Tensor
+        """
+        return call(ROWS["ne"], (self, other))
+
+    def ne_(self, other: Tensor | Number) -> Any:
+        """`ne` in place."""
+        return call_(ROWS["ne"], (self, other))
+
+    def lt(self, other: Tensor | Number) -> Any:
+        """input < other, elementwise.
+
+        lt(Operand input, Operand other) -> Tensor
+        """
+        return call(ROWS["lt"], (self, other))
+
+    def lt_(self, other: Tensor | Number) -> Any:
+        """`lt` in place."""
+        return call_(ROWS["lt"], (self, other))
+
+    def le(self, other: Tensor | Number) -> Any:
+        """input <= other, elementwise.
+
+        le(Operand input, Operand other) -> Tensor
+        """
+        return call(ROWS["le"], (self, other))
+
+    def le_(self, other: Tensor | Number) -> Any:
+        """`le` in place."""
+        return call_(ROWS["le"], (self, other))
+
+    def gt(self, other: Tensor | Number) -> Any:
+        """input > other, elementwise.
+
+        gt(Operand input, Operand other) -> Tensor
+        """
+        return call(ROWS["gt"], (self, other))
+
+    def gt_(self, other: Tensor | Number) -> Any:
+        """`gt` in place."""
+        return call_(ROWS["gt"], (self, other))
+
+    def ge(self, other: Tensor | Number) -> Any:
+        """input >= other, elementwise.
+
+        ge(Operand input, Operand other) -> Tensor
+        """
+        return call(ROWS["ge"], (self, other))
+
+    def ge_(self, other: Tensor | Number) -> Any:
+        """`ge` in place."""
+        return call_(ROWS["ge"], (self, other))
+
+    def logical_and(self, other: Tensor | Number) -> Any:
+        """Of the operands' truth values.
+
+        logical_and(Operand input, Operand other) -> Tensor
+        """
+        return call(ROWS["logical_and"], (self, other))
+
+    def logical_and_(self, other: Tensor | Number) -> Any:
+        """`logical_and` in place."""
+        return call_(ROWS["logical_and"], (self, other))
+
+    def logical_or(self, other: Tensor | Number) -> Any:
+        """Of the operands' truth values.
+
+        logical_or(Operand input, Operand other) -> Tensor
+        """
+        return call(ROWS["logical_or"], (self, other))
+
+    def logical_or_(self, other: Tensor | Number) -> Any:
+        """`logical_or` in place."""
+        return call_(ROWS["logical_or"], (self, other))
+
+    def logical_xor(self, other: Tensor | Number) -> Any:
+        """Of the operands' truth values.
+
+        logical_xor(Operand input, Operand other) -> Tensor
+        """
+        return call(ROWS["logical_xor"], (self, other))
+
+    def logical_xor_(self, other: Tensor | Number) -> Any:
+        """`logical_xor` in place."""
+        return call_(ROWS["logical_xor"], (self, other))
+
+    def logical_not(self) -> Any:
+        """Of the truth values.
+
+        logical_not(Tensor input) -> Tensor
+        """
+        return call(ROWS["logical_not"], (self,))
+
+    def logical_not_(self) -> Any:
+        """`logical_not` in place."""
+        return call_(ROWS["logical_not"], (self,))
+
     def isnan(self) -> Any:
-        """Does isnan.
+        """True where input is not a number.
 
         isnan(Tensor input) -> Tensor
         """
         return call(ROWS["isnan"], (self,))
 
     def isinf(self) -> Any:
-        """Does isinf.
+        """True where input is infinite.
 
         isinf(Tensor input) -> Tensor
         """
         return call(ROWS["isinf"], (self,))
 
     def isfinite(self) -> Any:
-        """Does isfinite.
+        """True where input is a finite number.
 
         isfinite(Tensor input) -> Tensor
         """
         return call(ROWS["isfinite"], (self,))
 
+    def bitwise_and(self, other: Tensor | Number) -> Any:
+        """input & other; for bool the logical and.
+
+        bitwise_and(Operand input, Operand other) -> Tensor
+        """
+        return call(ROWS["bitwise_and"], (self, other))
+
+    def bitwise_and_(self, other: Tensor | Number) -> Any:
+        """`bitwise_and` in place."""
+        return call_(ROWS["bitwise_and"], (self, other))
+
+    def bitwise_or(self, other: Tensor | Number) -> Any:
+        """input | other; for bool the logical or.
+
+        bitwise_or(Operand input, Operand other) -> Tensor
+        """
+        return call(ROWS["bitwise_or"], (self, other))
+
+    def bitwise_or_(self, other: Tensor | Number) -> Any:
+        """`bitwise_or` in place."""
+        return call_(ROWS["bitwise_or"], (self, other))
+
+    def bitwise_xor(self, other: Tensor | Number) -> Any:
+        """input ^ other; for bool the logical xor.
+
+        bitwise_xor(Operand input, Operand other) -> Tensor
+        """
+        return call(ROWS["bitwise_xor"], (self, other))
+
+    def bitwise_xor_(self, other: Tensor | Number) -> Any:
+        """`bitwise_xor` in place."""
+        return call_(ROWS["bitwise_xor"], (self, other))
+
+    def bitwise_not(self) -> Any:
+        """~input; for bool the logical not.
+
+        bitwise_not(Tensor input) -> Tensor
+        """
+        return call(ROWS["bitwise_not"], (self,))
+
+    def bitwise_not_(self) -> Any:
+        """`bitwise_not` in place."""
+        return call_(ROWS["bitwise_not"], (self,))
+
+    def bitwise_left_shift(self, other: Tensor | Number) -> Any:
+        """input << other.
+
+        bitwise_left_shift(Operand input, Operand other) -> Tensor
+        """
+        return call(ROWS["bitwise_left_shift"], (self, other))
+
+    def bitwise_left_shift_(self, other: Tensor | Number) -> Any:
+        """`bitwise_left_shift` in place."""
+        return call_(ROWS["bitwise_left_shift"], (self, other))
+
+    def bitwise_right_shift(self, other: Tensor | Number) -> Any:
+        """input >> other.
+
+        bitwise_right_shift(Operand input, Operand other) -> Tensor
+        """
+        return call(ROWS["bitwise_right_shift"], (self, other))
+
+    def bitwise_right_shift_(self, other: Tensor | Number) -> Any:
+        """`bitwise_right_shift` in place."""
+        return call_(ROWS["bitwise_right_shift"], (self, other))
+
+    def minimum(self, other: Tensor | Number) -> Any:
+        """The smaller of the two; nan wins.
+
+        minimum(Operand input, Operand other) -> Tensor
+        """
+        return call(ROWS["minimum"], (self, other))
+
+    def minimum_(self, other: Tensor | Number) -> Any:
+        """`minimum` in place."""
+        return call_(ROWS["minimum"], (self, other))
+
+    def maximum(self, other: Tensor | Number) -> Any:
+        """The larger of the two; nan wins.
+
+        maximum(Operand input, Operand other) -> Tensor
+        """
+        return call(ROWS["maximum"], (self, other))
+
+    def maximum_(self, other: Tensor | Number) -> Any:
+        """`maximum` in place."""
+        return call_(ROWS["maximum"], (self, other))
+
+    def fmin(self, other: Tensor | Number) -> Any:
+        """The smaller of the two; nan loses.
+
+        fmin(Operand input, Operand other) -> Tensor
+        """
+        return call(ROWS["fmin"], (self, other))
+
+    def fmin_(self, other: Tensor | Number) -> Any:
+        """`fmin` in place."""
+        return call_(ROWS["fmin"], (self, other))
+
+    def fmax(self, other: Tensor | Number) -> Any:
+        """The larger of the two; nan loses.
+
+        fmax(Operand input, Operand other) -> Tensor
+        """
+        return call(ROWS["fmax"], (self, other))
+
+    def fmax_(self, other: Tensor | Number) -> Any:
+        """`fmax` in place."""
+        return call_(ROWS["fmax"], (self, other))
+
     def clamp_min(self, min: Tensor | Number) -> Any:
-        """Does clamp_min.
+        """input, but at least min; nan stays.
 
         clamp_min(Tensor input, Operand min) -> Tensor
         """
@@ -1203,7 +3244,7 @@ class Methods:
         return call_(ROWS["clamp_min"], (self, min))
 
     def clamp_max(self, max: Tensor | Number) -> Any:
-        """Does clamp_max.
+        """input, but at most max; nan stays.
 
         clamp_max(Tensor input, Operand max) -> Tensor
         """
@@ -1213,19 +3254,203 @@ class Methods:
         """`clamp_max` in place."""
         return call_(ROWS["clamp_max"], (self, max))
 
-    def matmul(self, other: Tensor) -> Any:
-        """Does matmul.
+    def where(self, input: Tensor | Number, other: Tensor | Number) -> Any:
+        """input where condition is true, else other.
 
-        matmul(Tensor input, Tensor other) -> Tensor
+        where(Tensor condition, Operand input, Operand other) -> Tensor
         """
-        return call(ROWS["matmul"], (self, other))
+        return call(ROWS["where"], (self, input, other))
 
-    def mm(self, mat2: Tensor) -> Any:
-        """Does mm.
+    def masked_fill(self, mask: Tensor, value: Tensor | Number) -> Any:
+        """value where mask is true, else input.
 
-        mm(Tensor input, Tensor mat2) -> Tensor
+        masked_fill(Tensor input, Tensor mask, Operand value) -> Tensor
         """
-        return call(ROWS["mm"], (self, mat2))
+        return call(ROWS["masked_fill"], (self, mask, value))
+
+    def masked_fill_(self, mask: Tensor, value: Tensor | Number) -> Any:
+        """`masked_fill` in place."""
+        return call_(ROWS["masked_fill"], (self, mask, value))
+
+    def relu(self) -> Any:
+        """max(input, 0); nan stays.
+
+        relu(Tensor input) -> Tensor
+        """
+        return call(ROWS["relu"], (self,))
+
+    def relu_(self) -> Any:
+        """`relu` in place."""
+        return call_(ROWS["relu"], (self,))
+
+    def clone(self) -> Any:
+        """A copy with memory of its own.
+
+        clone(Tensor input) -> Tensor
+        """
+        return call(ROWS["clone"], (self,))
+
+    def contiguous(self) -> Any:
+        """A row-major copy, or input when it is row-major.
+
+        contiguous(Tensor input) -> Tensor
+        """
+        return call(ROWS["contiguous"], (self,))
+
+    def detach(self) -> Any:
+        """The same memory without history.
+
+        detach(Tensor input) -> Tensor
+        """
+        return call(ROWS["detach"], (self,))
+
+    def view(self, *size: Any) -> Any:
+        """The same elements in other sizes, sharing memory; one size may be -1.
+
+        view(Tensor input, int[] size) -> Tensor
+        """
+        return call(ROWS["view"], (self, sizes(size)))
+
+    def transpose(self, dim0: int, dim1: int) -> Any:
+        """Two dimensions swapped.
+
+        transpose(Tensor input, int dim0, int dim1) -> Tensor
+        """
+        return call(ROWS["transpose"], (self, dim0, dim1))
+
+    def permute(self, *dims: Any) -> Any:
+        """The dimensions in another order.
+
+        permute(Tensor input, int[] dims) -> Tensor
+        """
+        return call(ROWS["permute"], (self, sizes(dims)))
+
+    def expand(self, *size: Any) -> Any:
+        """Dimensions of size 1 shown larger without copying; -1 keeps a size.
+
+        expand(Tensor input, int[] size) -> Tensor
+        """
+        return call(ROWS["expand"], (self, sizes(size)))
+
+    def squeeze(self, dim: int | Sequence[int] | None = None, *, axis: Any = None) -> Any:
+        """Without the dimensions of size 1 (of those named).
+
+        squeeze(Tensor input, int[]? dim=None) -> Tensor
+        """
+        if axis is not None:
+            dim = axis
+        return call(ROWS["squeeze"], (self, dim))
+
+    def unsqueeze(self, dim: int = REQUIRED, *, axis: Any = None) -> Any:
+        """With a new dimension of size 1.
+
+        unsqueeze(Tensor input, int dim) -> Tensor
+        """
+        if axis is not None:
+            dim = axis
+        return call(ROWS["unsqueeze"], (self, dim))
+
+    def select(self, dim: int = REQUIRED, index: int = REQUIRED, *, axis: Any = None) -> Any:
+        """One index of a dimension.
+
+        select(Tensor input, int dim, int index) -> Tensor
+        """
+        if axis is not None:
+            dim = axis
+        return call(ROWS["select"], (self, dim, index))
+
+    def slice(
+        self,
+        dim: int = REQUIRED,
+        start: int | None = None,
+        end: int | None = None,
+        step: int = 1,
+        *,
+        axis: Any = None,
+    ) -> Any:
+        """input[start:end:step] along dim.
+
+        slice(Tensor input, int dim, int? start=None, int? end=None, int step=1) -> Tensor
+        """
+        if axis is not None:
+            dim = axis
+        return call(ROWS["slice"], (self, dim, start, end, step))
+
+    def narrow(
+        self,
+        dim: int = REQUIRED,
+        start: int = REQUIRED,
+        length: int = REQUIRED,
+        *,
+        axis: Any = None,
+    ) -> Any:
+        """length elements of dim from start.
+
+        narrow(Tensor input, int dim, int start, int length) -> Tensor
+        """
+        if axis is not None:
+            dim = axis
+        return call(ROWS["narrow"], (self, dim, start, length))
+
+    def diagonal(self, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+        """The diagonal of two dimensions, as the last dimension.
+
+        diagonal(Tensor input, int offset=0, int dim1=0, int dim2=1) -> Tensor
+        """
+        return call(ROWS["diagonal"], (self, offset, dim1, dim2))
+
+    def as_strided(
+        self,
+        size: int | Sequence[int],
+        stride: int | Sequence[int],
+        storage_offset: int | None = None,
+    ) -> Any:
+        """Any geometry over the same storage.
+
+        as_strided(Tensor input, int[] size, int[] stride, int? storage_offset=None) -> Tensor
+        """
+        return call(ROWS["as_strided"], (self, size, stride, storage_offset))
+
+    def split_with_sizes(
+        self, split_sizes: int | Sequence[int], dim: int = 0, *, axis: Any = None
+    ) -> Any:
+        """Consecutive parts of dim.
+
+        split_with_sizes(Tensor input, int[] split_sizes, int dim=0) -> Tensor[]
+        """
+        if axis is not None:
+            dim = axis
+        return call(ROWS["split_with_sizes"], (self, split_sizes, dim))
+
+    def unbind(self, dim: int = 0, *, axis: Any = None) -> Any:
+        """All indices of a dimension.
+
+        unbind(Tensor input, int dim=0) -> Tensor[]
+        """
+        if axis is not None:
+            dim = axis
+        return call(ROWS["unbind"], (self, dim))
+
+    def unfold(self, dimension: int, size: int, step: int) -> Any:
+        """Sliding windows of a dimension, as the last dimension.
+
+        unfold(Tensor input, int dimension, int size, int step) -> Tensor
+        """
+        return call(ROWS["unfold"], (self, dimension, size, step))
+
+    def reshape(self, *shape: Any) -> Any:
+        """The same elements in other sizes; a view where one exists, else a copy.
+
+        reshape(Tensor input, int[] shape) -> Tensor
+        """
+        return call(ROWS["reshape"], (self, sizes(shape)))
+
+    def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Any:
+        """Dimensions start_dim to end_dim as one.
+
+        flatten(Tensor input, int start_dim=0, int end_dim=-1) -> Tensor
+        """
+        return call(ROWS["flatten"], (self, start_dim, end_dim))
 
     def sum(
         self,
@@ -1235,7 +3460,7 @@ class Methods:
         dtype: dtype_type | None = None,
         axis: Any = None,
     ) -> Any:
-        """Does sum.
+        """The sum over dim, or of all elements; ints and bools give int64.
 
         sum(Tensor input, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor
         """
@@ -1251,7 +3476,7 @@ class Methods:
         dtype: dtype_type | None = None,
         axis: Any = None,
     ) -> Any:
-        """Does mean.
+        """The mean over dim, or of all elements.
 
         mean(Tensor input, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor
         """
@@ -1259,35 +3484,48 @@ class Methods:
             dim = axis
         return call(ROWS["mean"], (self, dim, keepdim, dtype))
 
-    def std(
+    def prod(
         self,
-        dim: int | Sequence[int] | None = None,
-        *,
-        correction: Number = 1,
+        dim: int | None = None,
         keepdim: bool = False,
+        *,
+        dtype: dtype_type | None = None,
         axis: Any = None,
     ) -> Any:
-        """Does std.
+        """The product over dim, or of all elements; ints and bools give int64.
 
-        std(Tensor input, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> Tensor
+        prod(Tensor input, int? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor
         """
         if axis is not None:
             dim = axis
-        return call(ROWS["std"], (self, dim, correction, keepdim))
+        return call(ROWS["prod"], (self, dim, keepdim, dtype))
 
-    def argmax(self, dim: int | None = None, keepdim: bool = False, *, axis: Any = None) -> Any:
-        """Does argmax.
+    def amax(
+        self, dim: int | Sequence[int] = (), keepdim: bool = False, *, axis: Any = None
+    ) -> Any:
+        """The largest over dim; ties share the gradient.
 
-        argmax(Tensor input, int? dim=None, bool keepdim=False) -> Tensor
+        amax(Tensor input, int[] dim=[], bool keepdim=False) -> Tensor
         """
         if axis is not None:
             dim = axis
-        return call(ROWS["argmax"], (self, dim, keepdim))
+        return call(ROWS["amax"], (self, dim, keepdim))
+
+    def amin(
+        self, dim: int | Sequence[int] = (), keepdim: bool = False, *, axis: Any = None
+    ) -> Any:
+        """The smallest over dim; ties share the gradient.
+
+        amin(Tensor input, int[] dim=[], bool keepdim=False) -> Tensor
+        """
+        if axis is not None:
+            dim = axis
+        return call(ROWS["amin"], (self, dim, keepdim))
 
     def any(
         self, dim: int | Sequence[int] | None = None, keepdim: bool = False, *, axis: Any = None
     ) -> Any:
-        """Does any.
+        """Whether any element is true.
 
         any(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor
         """
@@ -1298,7 +3536,7 @@ class Methods:
     def all(
         self, dim: int | Sequence[int] | None = None, keepdim: bool = False, *, axis: Any = None
     ) -> Any:
-        """Does all.
+        """Whether all elements are true.
 
         all(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor
         """
@@ -1306,131 +3544,156 @@ class Methods:
             dim = axis
         return call(ROWS["all"], (self, dim, keepdim))
 
+    def var(
+        self,
+        dim: int | Sequence[int] | None = None,
+        correction: float | None = 1,
+        keepdim: bool = False,
+        *,
+        axis: Any = None,
+    ) -> Any:
+        """The variance over dim, divided by n - correction.
+
+        var(Tensor input, int[]? dim=None, float? correction=1, bool keepdim=False) -> Tensor
+        """
+        if axis is not None:
+            dim = axis
+        return call(ROWS["var"], (self, dim, correction, keepdim))
+
+    def logsumexp(
+        self, dim: int | Sequence[int] = REQUIRED, keepdim: bool = False, *, axis: Any = None
+    ) -> Any:
+        """log(sum(exp(input))) over dim, without overflow.
+
+        logsumexp(Tensor input, int[] dim, bool keepdim=False) -> Tensor
+        """
+        if axis is not None:
+            dim = axis
+        return call(ROWS["logsumexp"], (self, dim, keepdim))
+
+    def count_nonzero(self) -> Any:
+        """How many elements are not zero.
+
+        count_nonzero(Tensor input) -> Tensor
+        """
+        return call(ROWS["count_nonzero"], (self,))
+
+    def argmax(self, dim: int | None = None, keepdim: bool = False, *, axis: Any = None) -> Any:
+        """The index of the largest element, of the flattened input without dim.
+
+        argmax(Tensor input, int? dim=None, bool keepdim=False) -> Tensor
+        """
+        if axis is not None:
+            dim = axis
+        return call(ROWS["argmax"], (self, dim, keepdim))
+
+    def argmin(self, dim: int | None = None, keepdim: bool = False, *, axis: Any = None) -> Any:
+        """The index of the smallest element, of the flattened input without dim.
+
+        argmin(Tensor input, int? dim=None, bool keepdim=False) -> Tensor
+        """
+        if axis is not None:
+            dim = axis
+        return call(ROWS["argmin"], (self, dim, keepdim))
+
     def max(self) -> Any:
-        """Does max.
+        """The largest element; ties share the gradient.
 
         max(Tensor input) -> Tensor
         """
         return call(ROWS["max"], (self,))
 
-    def view(self, *size: Any) -> Any:
-        """Does view.
+    def min(self) -> Any:
+        """The smallest element; ties share the gradient.
 
-        view(Tensor input, int[] size) -> Tensor
+        min(Tensor input) -> Tensor
         """
-        return call(ROWS["view"], (self, sizes(size)))
+        return call(ROWS["min"], (self,))
 
-    def reshape(self, *shape: Any) -> Any:
-        """Does reshape.
-
-        reshape(Tensor input, int[] shape) -> Tensor
-        """
-        return call(ROWS["reshape"], (self, sizes(shape)))
-
-    def permute(self, *dims: Any) -> Any:
-        """Does permute.
-
-        permute(Tensor input, int[] dims) -> Tensor
-        """
-        return call(ROWS["permute"], (self, sizes(dims)))
-
-    def transpose(self, dim0: int, dim1: int) -> Any:
-        """Does transpose.
-
-        transpose(Tensor input, int dim0, int dim1) -> Tensor
-        """
-        return call(ROWS["transpose"], (self, dim0, dim1))
-
-    def expand(self, *size: Any) -> Any:
-        """Does expand.
-
-        expand(Tensor input, int[] size) -> Tensor
-        """
-        return call(ROWS["expand"], (self, sizes(size)))
-
-    def squeeze(self, dim: int | Sequence[int] | None = None, *, axis: Any = None) -> Any:
-        """Does squeeze.
-
-        squeeze(Tensor input, int[]? dim=None) -> Tensor
-        """
-        if axis is not None:
-            dim = axis
-        return call(ROWS["squeeze"], (self, dim))
-
-    def unsqueeze(self, dim: int = REQUIRED, *, axis: Any = None) -> Any:
-        """Does unsqueeze.
-
-        unsqueeze(Tensor input, int dim) -> Tensor
-        """
-        if axis is not None:
-            dim = axis
-        return call(ROWS["unsqueeze"], (self, dim))
-
-    def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Any:
-        """Does flatten.
-
-        flatten(Tensor input, int start_dim=0, int end_dim=-1) -> Tensor
-        """
-        return call(ROWS["flatten"], (self, start_dim, end_dim))
-
-    def select(self, dim: int = REQUIRED, index: int = REQUIRED, *, axis: Any = None) -> Any:
-        """Does select.
-
-        select(Tensor input, int dim, int index) -> Tensor
-        """
-        if axis is not None:
-            dim = axis
-        return call(ROWS["select"], (self, dim, index))
-
-    def index_put_(
-        self, values: Tensor, indices: Sequence[Tensor | None], *, accumulate: bool = False
-    ) -> Any:
-        """Does index_put_.
-
-        index_put_(Tensor input, Tensor values, Tensor?[] indices, *, bool accumulate=False) -> Tensor
-        """
-        return call_(ROWS["index_put_"], (self, values, indices, accumulate))
-
-    def split_with_sizes(
-        self, split_sizes: int | Sequence[int], dim: int = 0, *, axis: Any = None
-    ) -> Any:
-        """Does split_with_sizes.
-
-        split_with_sizes(Tensor input, int[] split_sizes, int dim=0) -> Tensor[]
-        """
-        if axis is not None:
-            dim = axis
-        return call(ROWS["split_with_sizes"], (self, split_sizes, dim))
-
-    def unbind(self, dim: int = 0, *, axis: Any = None) -> Any:
-        """Does unbind.
-
-        unbind(Tensor input, int dim=0) -> Tensor[]
-        """
-        if axis is not None:
-            dim = axis
-        return call(ROWS["unbind"], (self, dim))
-
-    def narrow(
+    def std(
         self,
-        dim: int = REQUIRED,
-        start: int = REQUIRED,
-        length: int = REQUIRED,
+        dim: int | Sequence[int] | None = None,
+        correction: float | None = 1,
+        keepdim: bool = False,
         *,
         axis: Any = None,
     ) -> Any:
-        """Does narrow.
+        """The standard deviation over dim: sqrt(var).
 
-        narrow(Tensor input, int dim, int start, int length) -> Tensor
+        std(Tensor input, int[]? dim=None, float? correction=1, bool keepdim=False) -> Tensor
         """
         if axis is not None:
             dim = axis
-        return call(ROWS["narrow"], (self, dim, start, length))
+        return call(ROWS["std"], (self, dim, correction, keepdim))
+
+    def cumsum(
+        self, dim: int = REQUIRED, *, dtype: dtype_type | None = None, axis: Any = None
+    ) -> Any:
+        """Running sums along dim; ints and bools give int64.
+
+        cumsum(Tensor input, int dim, *, dtype? dtype=None) -> Tensor
+        """
+        if axis is not None:
+            dim = axis
+        return call(ROWS["cumsum"], (self, dim, dtype))
+
+    def cumprod(
+        self, dim: int = REQUIRED, *, dtype: dtype_type | None = None, axis: Any = None
+    ) -> Any:
+        """Running products along dim; ints and bools give int64.
+
+        cumprod(Tensor input, int dim, *, dtype? dtype=None) -> Tensor
+        """
+        if axis is not None:
+            dim = axis
+        return call(ROWS["cumprod"], (self, dim, dtype))
+
+    def bmm(self, mat2: Tensor) -> Any:
+        """Batched matrix product of [B, M, K] and [B, K, N].
+
+        bmm(Tensor input, Tensor mat2) -> Tensor
+        """
+        return call(ROWS["bmm"], (self, mat2))
+
+    def mm(self, mat2: Tensor) -> Any:
+        """Matrix product.
+
+        mm(Tensor input, Tensor mat2) -> Tensor
+        """
+        return call(ROWS["mm"], (self, mat2))
+
+    def matmul(self, other: Tensor) -> Any:
+        """Product of vectors, matrices or batches of matrices, with broadcasting.
+
+        matmul(Tensor input, Tensor other) -> Tensor
+        """
+        return call(ROWS["matmul"], (self, other))
+
+    def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Any:
+        """beta * input + alpha * mat1 @ mat2.
+
+        addmm(Tensor input, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
+        """
+        return call(ROWS["addmm"], (self, mat1, mat2, beta, alpha))
+
+    def dot(self, tensor: Tensor) -> Any:
+        """Sum of products of two vectors.
+
+        dot(Tensor input, Tensor tensor) -> Tensor
+        """
+        return call(ROWS["dot"], (self, tensor))
+
+    def outer(self, vec2: Tensor) -> Any:
+        """All products of two vectors.
+
+        outer(Tensor input, Tensor vec2) -> Tensor
+        """
+        return call(ROWS["outer"], (self, vec2))
 
     def index_select(
         self, dim: int = REQUIRED, index: Tensor = REQUIRED, *, axis: Any = None
     ) -> Any:
-        """Does index_select.
+        """The entries of dim that index names.
 
         index_select(Tensor input, int dim, Tensor index) -> Tensor
         """
@@ -1438,35 +3701,241 @@ class Methods:
             dim = axis
         return call(ROWS["index_select"], (self, dim, index))
 
-    def bernoulli(self) -> Any:
-        """Does bernoulli.
+    def gather(self, dim: int = REQUIRED, index: Tensor = REQUIRED, *, axis: Any = None) -> Any:
+        """out[i][j] = input[index[i][j]][j] for dim 0, and so on.
 
-        bernoulli(Tensor input) -> Tensor
+        gather(Tensor input, int dim, Tensor index) -> Tensor
         """
-        return call(ROWS["bernoulli"], (self,))
+        if axis is not None:
+            dim = axis
+        return call(ROWS["gather"], (self, dim, index))
 
-    def bernoulli_(self) -> Any:
-        """`bernoulli` in place."""
-        return call_(ROWS["bernoulli"], (self,))
+    def scatter(
+        self,
+        dim: int = REQUIRED,
+        index: Tensor = REQUIRED,
+        src: Tensor = REQUIRED,
+        *,
+        axis: Any = None,
+    ) -> Any:
+        """input with src written where index says along dim.
+
+        scatter(Tensor input, int dim, Tensor index, Tensor src) -> Tensor
+        """
+        if axis is not None:
+            dim = axis
+        return call(ROWS["scatter"], (self, dim, index, src))
+
+    def scatter_(
+        self,
+        dim: int = REQUIRED,
+        index: Tensor = REQUIRED,
+        src: Tensor = REQUIRED,
+        *,
+        axis: Any = None,
+    ) -> Any:
+        """`scatter` in place."""
+        if axis is not None:
+            dim = axis
+        return call_(ROWS["scatter"], (self, dim, index, src))
+
+    def scatter_add(
+        self,
+        dim: int = REQUIRED,
+        index: Tensor = REQUIRED,
+        src: Tensor = REQUIRED,
+        *,
+        axis: Any = None,
+    ) -> Any:
+        """input with src added where index says along dim.
+
+        scatter_add(Tensor input, int dim, Tensor index, Tensor src) -> Tensor
+        """
+        if axis is not None:
+            dim = axis
+        return call(ROWS["scatter_add"], (self, dim, index, src))
+
+    def scatter_add_(
+        self,
+        dim: int = REQUIRED,
+        index: Tensor = REQUIRED,
+        src: Tensor = REQUIRED,
+        *,
+        axis: Any = None,
+    ) -> Any:
+        """`scatter_add` in place."""
+        if axis is not None:
+            dim = axis
+        return call_(ROWS["scatter_add"], (self, dim, index, src))
+
+    def index_add(
+        self,
+        dim: int = REQUIRED,
+        index: Tensor = REQUIRED,
+        source: Tensor = REQUIRED,
+        *,
+        alpha: Number = 1,
+        axis: Any = None,
+    ) -> Any:
+        """input with alpha * source added to the entries index names.
+
+        index_add(Tensor input, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor
+        """
+        if axis is not None:
+            dim = axis
+        return call(ROWS["index_add"], (self, dim, index, source, alpha))
+
+    def index_add_(
+        self,
+        dim: int = REQUIRED,
+        index: Tensor = REQUIRED,
+        source: Tensor = REQUIRED,
+        *,
+        alpha: Number = 1,
+        axis: Any = None,
+    ) -> Any:
+        """`index_add` in place."""
+        if axis is not None:
+            dim = axis
+        return call_(ROWS["index_add"], (self, dim, index, source, alpha))
+
+    def nonzero(self) -> Any:
+        """The places of the elements that are not zero, one a row.
+
+        nonzero(Tensor input) -> Tensor
+        """
+        return call(ROWS["nonzero"], (self,))
+
+    def masked_select(self, mask: Tensor) -> Any:
+        """The elements where mask is true, as one vector.
+
+        masked_select(Tensor input, Tensor mask) -> Tensor
+        """
+        return call(ROWS["masked_select"], (self, mask))
+
+    def masked_scatter(self, mask: Tensor, source: Tensor) -> Any:
+        """input with the elements where mask is true taken from source, in order.
+
+        masked_scatter(Tensor input, Tensor mask, Tensor source) -> Tensor
+        """
+        return call(ROWS["masked_scatter"], (self, mask, source))
+
+    def masked_scatter_(self, mask: Tensor, source: Tensor) -> Any:
+        """`masked_scatter` in place."""
+        return call_(ROWS["masked_scatter"], (self, mask, source))
+
+    def flip(self, *dims: Any) -> Any:
+        """The order of dims reversed.
+
+        flip(Tensor input, int[] dims) -> Tensor
+        """
+        return call(ROWS["flip"], (self, sizes(dims)))
+
+    def tril(self, diagonal: int = 0) -> Any:
+        """The part on and below a diagonal; the rest is 0.
+
+        tril(Tensor input, int diagonal=0) -> Tensor
+        """
+        return call(ROWS["tril"], (self, diagonal))
+
+    def triu(self, diagonal: int = 0) -> Any:
+        """The part on and above a diagonal; the rest is 0.
+
+        triu(Tensor input, int diagonal=0) -> Tensor
+        """
+        return call(ROWS["triu"], (self, diagonal))
+
+    def sort(
+        self, dim: int = -1, descending: bool = False, stable: bool = False, *, axis: Any = None
+    ) -> Any:
+        """input sorted along dim, and where each came from; nan counts as largest.
+
+        sort(Tensor input, int dim=-1, bool descending=False, bool stable=False) -> (Tensor values, Tensor indices)
+        """
+        if axis is not None:
+            dim = axis
+        return call(ROWS["sort"], (self, dim, descending, stable))
+
+    def topk(
+        self, k: int, dim: int = -1, largest: bool = True, sorted: bool = True, *, axis: Any = None
+    ) -> Any:
+        """The k largest (or smallest) along dim, and where they were.
+
+        topk(Tensor input, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)
+        """
+        if axis is not None:
+            dim = axis
+        return call(ROWS["topk"], (self, k, dim, largest, sorted))
+
+    def argsort(
+        self, dim: int = -1, descending: bool = False, stable: bool = False, *, axis: Any = None
+    ) -> Any:
+        """The indices that sort input along dim.
+
+        argsort(Tensor input, int dim=-1, bool descending=False, bool stable=False) -> Tensor
+        """
+        if axis is not None:
+            dim = axis
+        return call(ROWS["argsort"], (self, dim, descending, stable))
+
+    def multinomial(self, num_samples: int, replacement: bool = False) -> Any:
+        """Indices drawn by the weights in input's last dimension.
+
+        multinomial(Tensor input, int num_samples, bool replacement=False) -> Tensor
+        """
+        return call(ROWS["multinomial"], (self, num_samples, replacement))
 
     def softmax(
-        self, dim: int = REQUIRED, *, dtype: dtype_type | None = None, axis: Any = None
+        self, dim: int = REQUIRED, dtype: dtype_type | None = None, *, axis: Any = None
     ) -> Any:
-        """Does softmax.
+        """exp(input) / sum(exp(input)) along dim.
 
-        softmax(Tensor input, int dim, *, dtype? dtype=None) -> Tensor
+        softmax(Tensor input, int dim, dtype? dtype=None) -> Tensor
         """
         if axis is not None:
             dim = axis
         return call(ROWS["softmax"], (self, dim, dtype))
 
     def log_softmax(
-        self, dim: int = REQUIRED, *, dtype: dtype_type | None = None, axis: Any = None
+        self, dim: int = REQUIRED, dtype: dtype_type | None = None, *, axis: Any = None
     ) -> Any:
-        """Does log_softmax.
+        """log(softmax(input)) along dim.
 
-        log_softmax(Tensor input, int dim, *, dtype? dtype=None) -> Tensor
+        log_softmax(Tensor input, int dim, dtype? dtype=None) -> Tensor
         """
         if axis is not None:
             dim = axis
         return call(ROWS["log_softmax"], (self, dim, dtype))
+
+    def squared_error(self, target: Tensor) -> Any:
+        """(input - target)**2.
+
+        squared_error(Tensor input, Tensor target) -> Tensor
+        """
+        return call(ROWS["squared_error"], (self, target))
+
+    def squared_error_(self, target: Tensor) -> Any:
+        """`squared_error` in place."""
+        return call_(ROWS["squared_error"], (self, target))
+
+    def absolute_error(self, target: Tensor) -> Any:
+        """|input - target|.
+
+        absolute_error(Tensor input, Tensor target) -> Tensor
+        """
+        return call(ROWS["absolute_error"], (self, target))
+
+    def absolute_error_(self, target: Tensor) -> Any:
+        """`absolute_error` in place."""
+        return call_(ROWS["absolute_error"], (self, target))
+
+    def bce_with_logits(self, target: Tensor) -> Any:
+        """Binary cross entropy of sigmoid(input), stable.
+
+        bce_with_logits(Tensor input, Tensor target) -> Tensor
+        """
+        return call(ROWS["bce_with_logits"], (self, target))
+
+    def bce_with_logits_(self, target: Tensor) -> Any:
+        """`bce_with_logits` in place."""
+        return call_(ROWS["bce_with_logits"], (self, target))

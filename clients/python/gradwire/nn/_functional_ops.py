@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from .._call import call
+from .._call import call, call_
 from .._rows import ROWS
 
 if TYPE_CHECKING:
@@ -15,30 +15,313 @@ if TYPE_CHECKING:
     Number = int | float
 
 
+def leaky_relu(input: Tensor, negative_slope: Number = 0.01, *, out: Any = None) -> Any:
+    """input where positive, else negative_slope * input.
+
+    nn.functional.leaky_relu(Tensor input, Scalar negative_slope=0.01) -> Tensor
+    """
+    return call(ROWS["nn.functional.leaky_relu"], (input, negative_slope), out)
+
+
+def leaky_relu_(input: Tensor, negative_slope: Number = 0.01) -> Any:
+    """`leaky_relu` in place: the result is written to `input`."""
+    return call_(ROWS["nn.functional.leaky_relu"], (input, negative_slope))
+
+
+def elu(input: Tensor, alpha: Number = 1.0, *, out: Any = None) -> Any:
+    """input where positive, else alpha * (exp(input) - 1).
+
+    nn.functional.elu(Tensor input, Scalar alpha=1.0) -> Tensor
+    """
+    return call(ROWS["nn.functional.elu"], (input, alpha), out)
+
+
+def elu_(input: Tensor, alpha: Number = 1.0) -> Any:
+    """`elu` in place: the result is written to `input`."""
+    return call_(ROWS["nn.functional.elu"], (input, alpha))
+
+
+def silu(input: Tensor, *, out: Any = None) -> Any:
+    """input * sigmoid(input).
+
+    nn.functional.silu(Tensor input) -> Tensor
+    """
+    return call(ROWS["nn.functional.silu"], (input,), out)
+
+
+def silu_(input: Tensor) -> Any:
+    """`silu` in place: the result is written to `input`."""
+    return call_(ROWS["nn.functional.silu"], (input,))
+
+
+def softplus(
+    input: Tensor, beta: Number = 1.0, threshold: Number = 20.0, *, out: Any = None
+) -> Any:
+    """log(1 + exp(beta * input)) / beta; input itself where beta * input > threshold.
+
+    nn.functional.softplus(Tensor input, Scalar beta=1.0, Scalar threshold=20.0) -> Tensor
+    """
+    return call(ROWS["nn.functional.softplus"], (input, beta, threshold), out)
+
+
+def softplus_(input: Tensor, beta: Number = 1.0, threshold: Number = 20.0) -> Any:
+    """`softplus` in place: the result is written to `input`."""
+    return call_(ROWS["nn.functional.softplus"], (input, beta, threshold))
+
+
+def gelu_erf(input: Tensor, *, out: Any = None) -> Any:
+    """input * Phi(input), Phi the normal distribution's cumulative function.
+
+    nn.functional.gelu_erf(Tensor input) -> Tensor
+    """
+    return call(ROWS["nn.functional.gelu_erf"], (input,), out)
+
+
+def gelu_erf_(input: Tensor) -> Any:
+    """`gelu_erf` in place: the result is written to `input`."""
+    return call_(ROWS["nn.functional.gelu_erf"], (input,))
+
+
+def gelu_tanh(input: Tensor, *, out: Any = None) -> Any:
+    """gelu by tanh(sqrt(2/pi) * (input + 0.044715 input**3)).
+
+    nn.functional.gelu_tanh(Tensor input) -> Tensor
+    """
+    return call(ROWS["nn.functional.gelu_tanh"], (input,), out)
+
+
+def gelu_tanh_(input: Tensor) -> Any:
+    """`gelu_tanh` in place: the result is written to `input`."""
+    return call_(ROWS["nn.functional.gelu_tanh"], (input,))
+
+
+def hardtanh(
+    input: Tensor, min_val: Number = -1.0, max_val: Number = 1.0, *, out: Any = None
+) -> Any:
+    """input clipped to [min_val, max_val].
+
+    nn.functional.hardtanh(Tensor input, Scalar min_val=-1.0, Scalar max_val=1.0) -> Tensor
+    """
+    return call(ROWS["nn.functional.hardtanh"], (input, min_val, max_val), out)
+
+
+def hardtanh_(input: Tensor, min_val: Number = -1.0, max_val: Number = 1.0) -> Any:
+    """`hardtanh` in place: the result is written to `input`."""
+    return call_(ROWS["nn.functional.hardtanh"], (input, min_val, max_val))
+
+
+def hardsigmoid(input: Tensor, *, out: Any = None) -> Any:
+    """relu6(input + 3) / 6.
+
+    nn.functional.hardsigmoid(Tensor input) -> Tensor
+    """
+    return call(ROWS["nn.functional.hardsigmoid"], (input,), out)
+
+
+def hardsigmoid_(input: Tensor) -> Any:
+    """`hardsigmoid` in place: the result is written to `input`."""
+    return call_(ROWS["nn.functional.hardsigmoid"], (input,))
+
+
+def hardswish(input: Tensor, *, out: Any = None) -> Any:
+    """input * relu6(input + 3) / 6.
+
+    nn.functional.hardswish(Tensor input) -> Tensor
+    """
+    return call(ROWS["nn.functional.hardswish"], (input,), out)
+
+
+def hardswish_(input: Tensor) -> Any:
+    """`hardswish` in place: the result is written to `input`."""
+    return call_(ROWS["nn.functional.hardswish"], (input,))
+
+
+def logsigmoid(input: Tensor, *, out: Any = None) -> Any:
+    """log(sigmoid(input)), stable.
+
+    nn.functional.logsigmoid(Tensor input) -> Tensor
+    """
+    return call(ROWS["nn.functional.logsigmoid"], (input,), out)
+
+
+def logsigmoid_(input: Tensor) -> Any:
+    """`logsigmoid` in place: the result is written to `input`."""
+    return call_(ROWS["nn.functional.logsigmoid"], (input,))
+
+
+def mish(input: Tensor, *, out: Any = None) -> Any:
+    """input * tanh(softplus(input)).
+
+    nn.functional.mish(Tensor input) -> Tensor
+    """
+    return call(ROWS["nn.functional.mish"], (input,), out)
+
+
+def mish_(input: Tensor) -> Any:
+    """`mish` in place: the result is written to `input`."""
+    return call_(ROWS["nn.functional.mish"], (input,))
+
+
+def softsign(input: Tensor, *, out: Any = None) -> Any:
+    """input / (1 + |input|).
+
+    nn.functional.softsign(Tensor input) -> Tensor
+    """
+    return call(ROWS["nn.functional.softsign"], (input,), out)
+
+
+def softsign_(input: Tensor) -> Any:
+    """`softsign` in place: the result is written to `input`."""
+    return call_(ROWS["nn.functional.softsign"], (input,))
+
+
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
-    """Does nn.functional.linear.
+    """input @ weight.T + bias.
 
     nn.functional.linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor
     """
     return call(ROWS["nn.functional.linear"], (input, weight, bias))
 
 
+def embedding(
+    weight: Tensor,
+    input: Tensor,
+    *,
+    padding_idx: int | None = None,
+    scale_grad_by_freq: bool = False,
+) -> Any:
+    """The rows of weight that input names; padding_idx gets no gradient.
+
+    nn.functional.embedding(Tensor weight, Tensor input, *, int? padding_idx=None, bool scale_grad_by_freq=False) -> Tensor
+    """
+    return call(ROWS["nn.functional.embedding"], (weight, input, padding_idx, scale_grad_by_freq))
+
+
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    """Zeroes elements with probability p in training and scales the rest by 1 / (1 - p).
+
+    nn.functional.dropout(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor
+    """
+    return call(ROWS["nn.functional.dropout"], (input, p, training, inplace))
+
+
+def conv1d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: int | Sequence[int] = (1,),
+    padding: int | Sequence[int] = (0,),
+    dilation: int | Sequence[int] = (1,),
+    groups: int = 1,
+) -> Any:
+    """Convolution of [N, C, L].
+
+    nn.functional.conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[] stride=[1], int[] padding=[0], int[] dilation=[1], int groups=1) -> Tensor
+    """
+    return call(
+        ROWS["nn.functional.conv1d"], (input, weight, bias, stride, padding, dilation, groups)
+    )
+
+
 def conv2d(
     input: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
-    stride: int | Sequence[int] = 1,
-    padding: int | Sequence[int] = 0,
-    dilation: int | Sequence[int] = 1,
+    stride: int | Sequence[int] = (1,),
+    padding: int | Sequence[int] = (0,),
+    dilation: int | Sequence[int] = (1,),
     groups: int = 1,
 ) -> Any:
-    """Does nn.functional.conv2d.
+    """Convolution of [N, C, H, W].
 
-    nn.functional.conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[] stride=1, int[] padding=0, int[] dilation=1, int groups=1) -> Tensor
+    nn.functional.conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[] stride=[1], int[] padding=[0], int[] dilation=[1], int groups=1) -> Tensor
     """
     return call(
         ROWS["nn.functional.conv2d"], (input, weight, bias, stride, padding, dilation, groups)
     )
+
+
+def conv3d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: int | Sequence[int] = (1,),
+    padding: int | Sequence[int] = (0,),
+    dilation: int | Sequence[int] = (1,),
+    groups: int = 1,
+) -> Any:
+    """Convolution of [N, C, D, H, W].
+
+    nn.functional.conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[] stride=[1], int[] padding=[0], int[] dilation=[1], int groups=1) -> Tensor
+    """
+    return call(
+        ROWS["nn.functional.conv3d"], (input, weight, bias, stride, padding, dilation, groups)
+    )
+
+
+def max_pool2d(
+    input: Tensor,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None = None,
+    padding: int | Sequence[int] = (0,),
+    dilation: int | Sequence[int] = (1,),
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """The largest of each window of [N, C, H, W].
+
+    nn.functional.max_pool2d(Tensor input, int[] kernel_size, int[]? stride=None, int[] padding=[0], int[] dilation=[1], bool ceil_mode=False, bool return_indices=False) -> Tensor
+    """
+    return call(
+        ROWS["nn.functional.max_pool2d"],
+        (input, kernel_size, stride, padding, dilation, ceil_mode, return_indices),
+    )
+
+
+def max_pool1d(
+    input: Tensor,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None = None,
+    padding: int | Sequence[int] = (0,),
+    dilation: int | Sequence[int] = (1,),
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """The largest of each window of [N, C, L].
+
+    nn.functional.max_pool1d(Tensor input, int[] kernel_size, int[]? stride=None, int[] padding=[0], int[] dilation=[1], bool ceil_mode=False, bool return_indices=False) -> Tensor
+    """
+    return call(
+        ROWS["nn.functional.max_pool1d"],
+        (input, kernel_size, stride, padding, dilation, ceil_mode, return_indices),
+    )
+
+
+def avg_pool2d(
+    input: Tensor,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None = None,
+    padding: int | Sequence[int] = (0,),
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Any:
+    """The mean of each window of [N, C, H, W].
+
+    nn.functional.avg_pool2d(Tensor input, int[] kernel_size, int[]? stride=None, int[] padding=[0], bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor
+    """
+    return call(
+        ROWS["nn.functional.avg_pool2d"],
+        (input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override),
+    )
+
+
+def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int]) -> Any:
+    """Means over windows that give output_size.
+
+    nn.functional.adaptive_avg_pool2d(Tensor input, int[] output_size) -> Tensor
+    """
+    return call(ROWS["nn.functional.adaptive_avg_pool2d"], (input, output_size))
 
 
 def batch_norm(
@@ -48,12 +331,12 @@ def batch_norm(
     weight: Tensor | None = None,
     bias: Tensor | None = None,
     training: bool = False,
-    momentum: float | None = 0.1,
+    momentum: float = 0.1,
     eps: float = 1e-05,
 ) -> Any:
-    """Does nn.functional.batch_norm.
+    """Normalises each channel by batch (training) or running statistics.
 
-    nn.functional.batch_norm(Tensor input, Tensor? running_mean, Tensor? running_var, Tensor? weight=None, Tensor? bias=None, bool training=False, float? momentum=0.1, float eps=1e-05) -> Tensor
+    nn.functional.batch_norm(Tensor input, Tensor? running_mean, Tensor? running_var, Tensor? weight=None, Tensor? bias=None, bool training=False, float momentum=0.1, float eps=1e-05) -> Tensor
     """
     return call(
         ROWS["nn.functional.batch_norm"],
@@ -61,21 +344,50 @@ def batch_norm(
     )
 
 
-def max_pool2d(
+def layer_norm(
     input: Tensor,
-    kernel_size: int | Sequence[int],
-    stride: int | Sequence[int] = (),
-    padding: int | Sequence[int] = 0,
-    dilation: int | Sequence[int] = 1,
-    ceil_mode: bool = False,
+    normalized_shape: int | Sequence[int],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-05,
 ) -> Any:
-    """Does nn.functional.max_pool2d.
+    """Normalises over the last dimensions: (x - mean) / sqrt(var + eps) * weight + bias.
 
-    nn.functional.max_pool2d(Tensor input, int[] kernel_size, int[] stride=[], int[] padding=0, int[] dilation=1, bool ceil_mode=False) -> Tensor
+    nn.functional.layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> Tensor
     """
-    return call(
-        ROWS["nn.functional.max_pool2d"], (input, kernel_size, stride, padding, dilation, ceil_mode)
-    )
+    return call(ROWS["nn.functional.layer_norm"], (input, normalized_shape, weight, bias, eps))
+
+
+def gelu(input: Tensor, approximate: str = "none") -> Any:
+    """input * Phi(input), by erf or, with approximate='tanh', by tanh.
+
+    nn.functional.gelu(Tensor input, str approximate='none') -> Tensor
+    """
+    return call(ROWS["nn.functional.gelu"], (input, approximate))
+
+
+def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Any:
+    """The mean (or sum) of squared differences.
+
+    nn.functional.mse_loss(Tensor input, Tensor target, str reduction='mean') -> Tensor
+    """
+    return call(ROWS["nn.functional.mse_loss"], (input, target, reduction))
+
+
+def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Any:
+    """The mean (or sum) of absolute differences.
+
+    nn.functional.l1_loss(Tensor input, Tensor target, str reduction='mean') -> Tensor
+    """
+    return call(ROWS["nn.functional.l1_loss"], (input, target, reduction))
+
+
+def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, reduction: str = "mean") -> Any:
+    """Binary cross entropy of sigmoid(input).
+
+    nn.functional.binary_cross_entropy_with_logits(Tensor input, Tensor target, str reduction='mean') -> Tensor
+    """
+    return call(ROWS["nn.functional.binary_cross_entropy_with_logits"], (input, target, reduction))
 
 
 def cross_entropy(
@@ -86,9 +398,10 @@ def cross_entropy(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Any:
-    """Does nn.functional.cross_entropy.
+    """-log softmax(input) at the target classes, or against class probabilities; a weighted mean
+    divides by the weights' sum.
 
-    nn.functional.cross_entropy(Tensor input, Tensor target, Tensor? weight=None, int ignore_index=-100, str reduction='mean', float label_smoothing=0.0) -> Tensor
+        nn.functional.cross_entropy(Tensor input, Tensor target, Tensor? weight=None, int ignore_index=-100, str reduction='mean', float label_smoothing=0.0) -> Tensor
     """
     return call(
         ROWS["nn.functional.cross_entropy"],
@@ -96,39 +409,15 @@ def cross_entropy(
     )
 
 
-def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Any:
-    """Does nn.functional.mse_loss.
-
-    nn.functional.mse_loss(Tensor input, Tensor target, str reduction='mean') -> Tensor
-    """
-    return call(ROWS["nn.functional.mse_loss"], (input, target, reduction))
-
-
-def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Any:
-    """Does nn.functional.dropout.
-
-    nn.functional.dropout(Tensor input, float p=0.5, bool training=True) -> Tensor
-    """
-    return call(ROWS["nn.functional.dropout"], (input, p, training))
-
-
-def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> Any:
-    """Does nn.functional.embedding.
-
-    nn.functional.embedding(Tensor input, Tensor weight, int? padding_idx=None) -> Tensor
-    """
-    return call(ROWS["nn.functional.embedding"], (input, weight, padding_idx))
-
-
-def layer_norm(
+def nll_loss(
     input: Tensor,
-    normalized_shape: int | Sequence[int],
+    target: Tensor,
     weight: Tensor | None = None,
-    bias: Tensor | None = None,
-    eps: float = 1e-05,
+    ignore_index: int = -100,
+    reduction: str = "mean",
 ) -> Any:
-    """Does nn.functional.layer_norm.
+    """Minus the log-probabilities at the target classes.
 
-    nn.functional.layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> Tensor
+    nn.functional.nll_loss(Tensor input, Tensor target, Tensor? weight=None, int ignore_index=-100, str reduction='mean') -> Tensor
     """
-    return call(ROWS["nn.functional.layer_norm"], (input, normalized_shape, weight, bias, eps))
+    return call(ROWS["nn.functional.nll_loss"], (input, target, weight, ignore_index, reduction))
