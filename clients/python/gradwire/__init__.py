@@ -166,7 +166,7 @@ for _method in _overloads.METHODS:
     setattr(Tensor, _method.__name__, _method)
 for _name, _method in _overloads.ALIASES.items():
     setattr(Tensor, _name, _method)
-Tensor.where = _overloads.method_where  # type: ignore[attr-defined]
+setattr(Tensor, "where", _overloads.method_where)  # noqa: B010
 
 
 def promote_types(type1: Any, type2: Any) -> Any:

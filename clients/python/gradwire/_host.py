@@ -35,9 +35,8 @@ def upload(tensor: Any) -> int:
     if contiguous.nbytes <= session.inline_bytes:
         _call.command(ROWS["session.constant"], (contiguous.tobytes(), tensor._dtype, shape), (id,))
     else:
-        if contiguous is values and not tensor._host_owned:
-            contiguous = values.copy()
-        transfer = current.transfers().upload(contiguous)
+        owned = tensor._host_owned or contiguous is not values
+        transfer = current.transfers().upload(contiguous, owned)
         _call.command(ROWS["session.upload"], (transfer, tensor._dtype, shape), (id,))
     tensor._id = id
     tensor._host = None

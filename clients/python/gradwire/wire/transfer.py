@@ -41,36 +41,38 @@ class Transfers:
         self.pool = ThreadPoolExecutor(2, thread_name_prefix="gradwire-upload")
         self.chunk = min(CHUNK, int(session.limits.frame_bytes or CHUNK) - 1024)
 
-    def upload(self, data: np.ndarray) -> int:
-        """Starts sending; `data` is contiguous and nobody writes to it. Returns the transfer."""
+    def upload(self, data: np.ndarray, owned: bool) -> int:
+        """Sends contiguous data: behind the caller when nobody else writes to it, else at once,
+        which costs less than a copy. Returns the transfer.
+        """
         transfer = next(self.numbers)
+        if not owned:
+            self._send(transfer, data)
+            return transfer
         future = self.pool.submit(self._send, transfer, data)
         with self.lock:
             self.pending.add(future)
         future.add_done_callback(self._done)
         return transfer
 
-    def download(self, transfer: int, total: int) -> bytearray:
+    def download(self, transfer: int, total: int) -> np.ndarray:
         """The bytes of a value that was too large for a reply."""
-        out = bytearray(total)
-        view = memoryview(out)
+        out = np.empty(total, np.uint8)
         request = session_pb2.DownloadRequest(
             key=self.session.key, transfer=transfer, chunk_bytes=self.chunk
         )
         call = self.channel.unary_stream(
             PREFIX + "Download",
             request_serializer=session_pb2.DownloadRequest.SerializeToString,
-            response_deserializer=session_pb2.DownloadChunk.FromString,
+            response_deserializer=None,
         )
         received = 0
         try:
-            for chunk in call(request, metadata=self.session.metadata):
-                if chunk.HasField("error"):
-                    raise errors.decode(chunk.error)
-                data = chunk.data
-                if google_crc32c.value(data) != chunk.crc32c:
-                    raise errors.ConnectionLost(f"download: bad checksum at {chunk.offset}")
-                view[chunk.offset : chunk.offset + len(data)] = data
+            for raw in call(request, metadata=self.session.metadata):
+                offset, checksum, data = _read_chunk(raw)
+                if google_crc32c.value(data) != checksum:
+                    raise errors.ConnectionLost(f"download: bad checksum at {offset}")
+                out[offset : offset + len(data)] = data
                 received += len(data)
         except grpc.RpcError as error:
             raise errors.from_rpc(error, self.session.address) from None
@@ -120,3 +122,30 @@ class Transfers:
         error = future.exception()
         if isinstance(error, Exception):
             self.failure = error
+
+
+def _read_chunk(raw: bytes) -> tuple[int, int, np.ndarray]:
+    """Offset, checksum and data of a DownloadChunk, its data in place. Raises its error."""
+    at = offset = checksum = 0
+    while at < len(raw):
+        tag, at = raw[at], at + 1
+        if tag == 0x1D:
+            checksum, at = int.from_bytes(raw[at : at + 4], "little"), at + 4
+            continue
+        value = shift = 0
+        while True:
+            byte, at = raw[at], at + 1
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                break
+        if tag == 0x08:
+            offset = value
+        elif tag == 0x22 and at + value == len(raw):
+            return offset, checksum, np.frombuffer(raw, np.uint8, value, at)
+        elif tag != 0x10:
+            break
+    chunk = session_pb2.DownloadChunk.FromString(raw)
+    if chunk.HasField("error"):
+        raise errors.decode(chunk.error)
+    return chunk.offset, chunk.crc32c, np.frombuffer(chunk.data, np.uint8)
