@@ -23,16 +23,16 @@ struct Attribute {
       value;
 
   Attribute() = default;
-  Attribute(bool v) : value(v) {}                                       // NOLINT
-  Attribute(int v) : value(static_cast<int64_t>(v)) {}                  // NOLINT
-  Attribute(int64_t v) : value(v) {}                                    // NOLINT
-  Attribute(double v) : value(v) {}                                     // NOLINT
-  Attribute(DType v) : value(v) {}                                      // NOLINT
-  Attribute(std::string v) : value(std::move(v)) {}                     // NOLINT
-  Attribute(const char* v) : value(std::string(v)) {}                   // NOLINT
-  Attribute(IntList v) : value(std::move(v)) {}                         // NOLINT
-  Attribute(FloatList v) : value(std::move(v)) {}                       // NOLINT
-  Attribute(AttributeList v) : value(std::move(v)) {}                   // NOLINT
+  Attribute(bool v) : value(v) {}                       // NOLINT
+  Attribute(int v) : value(static_cast<int64_t>(v)) {}  // NOLINT
+  Attribute(int64_t v) : value(v) {}                    // NOLINT
+  Attribute(double v) : value(v) {}                     // NOLINT
+  Attribute(DType v) : value(v) {}                      // NOLINT
+  Attribute(std::string v) : value(std::move(v)) {}     // NOLINT
+  Attribute(const char* v) : value(std::string(v)) {}   // NOLINT
+  Attribute(IntList v) : value(std::move(v)) {}         // NOLINT
+  Attribute(FloatList v) : value(std::move(v)) {}       // NOLINT
+  Attribute(AttributeList v) : value(std::move(v)) {}   // NOLINT
 
   bool none() const { return std::holds_alternative<std::monostate>(value); }
   bool is_bool() const { return std::holds_alternative<bool>(value); }

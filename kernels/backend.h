@@ -83,8 +83,7 @@ class Backend {
 
   // Copies between host and device memory, queued on the stream. The host block must stay valid
   // until an event recorded after the copy.
-  virtual absl::Status copy_in(StreamKind stream, void* device, const void* host,
-                               size_t bytes) = 0;
+  virtual absl::Status copy_in(StreamKind stream, void* device, const void* host, size_t bytes) = 0;
   virtual absl::Status copy_out(StreamKind stream, void* host, const void* device,
                                 size_t bytes) = 0;
 

@@ -88,6 +88,8 @@ constexpr std::string_view dtype_name(DType t) {
 }
 
 // True for the ten dtypes a tensor may have; false for kNone and for numbers from a hostile wire.
-constexpr bool is_valid(DType t) { return dtype_size(t) != 0; }
+constexpr bool is_valid(DType t) {
+  return dtype_size(t) != 0;
+}
 
 }  // namespace gradwire

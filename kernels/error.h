@@ -63,8 +63,8 @@ absl::Status not_implemented_error(const Args&... args) {
 }  // namespace gradwire
 
 // Returns the Status of `expression` from the enclosing function unless it is ok.
-#define GW_RETURN_IF_ERROR(expression)                 \
-  do {                                                 \
-    absl::Status gw_status = (expression);             \
-    if (!gw_status.ok()) return gw_status;             \
+#define GW_RETURN_IF_ERROR(expression)     \
+  do {                                     \
+    absl::Status gw_status = (expression); \
+    if (!gw_status.ok()) return gw_status; \
   } while (false)

@@ -20,9 +20,8 @@ absl::StatusOr<Tensor> root_gradient(const Tensor& root, const Tensor& given) {
   }
   if (given->poison) return given;
   if (given->sizes != root->sizes) {
-    return runtime_error("Mismatch in shape: grad_output has a shape of ",
-                         shape_text(given->sizes), " and output has a shape of ",
-                         shape_text(root->sizes), ".");
+    return runtime_error("Mismatch in shape: grad_output has a shape of ", shape_text(given->sizes),
+                         " and output has a shape of ", shape_text(root->sizes), ".");
   }
   return cast(given, root->dtype);
 }
@@ -180,7 +179,8 @@ absl::StatusOr<Tensors> BackwardRun::results() {
     if (!target.grad && !options_.allow_unused) {
       return runtime_error(
           "One of the differentiated Tensors appears to not have been used in the graph. Set "
-          "allow_unused=True if this is the desired behavior. (", target.tensor->text(), ")");
+          "allow_unused=True if this is the desired behavior. (",
+          target.tensor->text(), ")");
     }
     out.push_back(target.grad);
   }

@@ -16,7 +16,7 @@ class BackwardRun {
   struct Options {
     bool retain_graph = false;
     bool create_graph = false;
-    bool accumulate = true;       // backward(): leaves get .grad; else only `inputs` are returned
+    bool accumulate = true;  // backward(): leaves get .grad; else only `inputs` are returned
     bool allow_unused = false;
   };
 

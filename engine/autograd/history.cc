@@ -7,8 +7,9 @@ namespace {
 static const OpRef kAsStrided("as_strided");
 
 Tensor as_strided(const Tensor& t, const ViewSpec& spec) {
-  return call(kAsStrided, {t}, {IntList(spec.sizes.begin(), spec.sizes.end()),
-                                IntList(spec.strides.begin(), spec.strides.end()), spec.offset});
+  return call(kAsStrided, {t},
+              {IntList(spec.sizes.begin(), spec.sizes.end()),
+               IntList(spec.strides.begin(), spec.strides.end()), spec.offset});
 }
 
 // Geometry of a view of `base`, moved onto a row-major tensor of the base's sizes. The base is
@@ -147,7 +148,8 @@ absl::Status check_in_place(const Tensor& tensor, const std::string& op) {
   if (may_overlap(tensor->sizes, tensor->strides)) {
     return runtime_error(
         "unsupported operation: more than one element of the written-to tensor refers to a single "
-        "memory location. Please clone() the tensor before performing the operation. [", op, "]");
+        "memory location. Please clone() the tensor before performing the operation. [",
+        op, "]");
   }
   if (!Slot::current().grad_enabled) return absl::OkStatus();
   if (tensor->requires_grad() && tensor->is_leaf() &&

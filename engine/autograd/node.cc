@@ -43,7 +43,8 @@ absl::Status freed_error(const std::string& name) {
       "they have already been freed). Saved intermediate values of the graph are freed when you "
       "call .backward() or autograd.grad(). Specify retain_graph=True if you need to backward "
       "through the graph a second time or if you need to access saved tensors after calling "
-      "backward. [", name, "]");
+      "backward. [",
+      name, "]");
 }
 
 SavedTensor::SavedTensor(const Tensor& tensor, const Node* maker) {
@@ -70,10 +71,12 @@ absl::StatusOr<Tensor> SavedTensor::get(const Ref<Node>& self) const {
   if (tensor_->storage && tensor_->storage->version != version_) {
     return runtime_error(
         "one of the variables needed for gradient computation has been modified by an inplace "
-        "operation: [", tensor_->text(), "], which is ",
-        own_output_ ? absl::StrCat("output ", output_nr_, " of ", self->name()) : "an input of " + self->name(),
-        self->site ? " at " + self->site->text : "", ", is at version ",
-        tensor_->storage->version, "; expected version ", version_,
+        "operation: [",
+        tensor_->text(), "], which is ",
+        own_output_ ? absl::StrCat("output ", output_nr_, " of ", self->name())
+                    : "an input of " + self->name(),
+        self->site ? " at " + self->site->text : "", ", is at version ", tensor_->storage->version,
+        "; expected version ", version_,
         " instead. Use an out-of-place operation, or clone() the tensor first.");
   }
   if (!own_output_) return tensor_;
@@ -119,7 +122,9 @@ Tensors AccumulateGrad::apply(Tensors grads) {
   return {};
 }
 
-std::string OpNode::name() const { return op->name; }
+std::string OpNode::name() const {
+  return op->name;
+}
 
 Tensors OpNode::apply(Tensors grads) {
   if (released_) return Tensors(edges.size(), poisoned(freed_error(name())));

@@ -51,9 +51,9 @@ class Node : public RefCounted {
   virtual std::string name() const = 0;
 
   std::vector<Edge> edges;
-  uint32_t outputs = 1;      // gradients that apply() takes
-  uint64_t sequence;         // later nodes run first
-  Ref<const Site> site;      // the forward line
+  uint32_t outputs = 1;  // gradients that apply() takes
+  uint64_t sequence;     // later nodes run first
+  Ref<const Site> site;  // the forward line
   // Non-leaf tensors that asked for their gradient: (output, holder).
   std::vector<std::pair<uint32_t, std::weak_ptr<Tensor>>> retained;
 
@@ -90,7 +90,7 @@ class OpNode : public Node {
   absl::InlinedVector<int, 2> list_sizes;
   absl::InlinedVector<TensorSpec, 4> input_specs;  // dtype kNone: absent
   absl::InlinedVector<TensorSpec, 2> output_specs;
-  absl::InlinedVector<SavedTensor, 4> inputs;      // by input number; not present: not saved
+  absl::InlinedVector<SavedTensor, 4> inputs;  // by input number; not present: not saved
   absl::InlinedVector<SavedTensor, 2> saved_outputs;
 
  private:
@@ -101,12 +101,12 @@ class OpNode : public Node {
 class PointwiseNode : public Node {
  public:
   struct Argument {
-    SavedTensor tensor;     // saved when some derivative reads it
+    SavedTensor tensor;  // saved when some derivative reads it
     ScalarValue scalar;
     bool is_scalar = false;
     DType dtype = DType::kNone;
     Dims sizes;
-    int edge = -1;          // its place among the edges, -1 for scalars
+    int edge = -1;  // its place among the edges, -1 for scalars
   };
   Tensors apply(Tensors grads) override;
   void release() override;

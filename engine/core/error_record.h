@@ -17,7 +17,7 @@ class ErrorRecord : public RefCounted {
   std::string op;       // catalog name, "" when no op failed
   uint64_t number = 0;  // command number in its slot
   uint32_t slot = 0;
-  std::string site;     // the user's own line, as the client sent it
+  std::string site;  // the user's own line, as the client sent it
 
   // Whether a reply has carried this error to its slot; what was never read is told at close.
   mutable std::atomic<bool> reported{false};

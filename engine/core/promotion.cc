@@ -37,12 +37,18 @@ void PromotionState::add_tensor(DType dtype, bool zero_dim) {
   DType& slot = zero_dim ? zero_dim_ : dims_;
   slot = promote(slot, dtype);
 }
-void PromotionState::add_scalar_bool() { wrapped_ = promote(wrapped_, DType::kBool); }
-void PromotionState::add_scalar_int() { wrapped_ = promote(wrapped_, DType::kInt64); }
+void PromotionState::add_scalar_bool() {
+  wrapped_ = promote(wrapped_, DType::kBool);
+}
+void PromotionState::add_scalar_int() {
+  wrapped_ = promote(wrapped_, DType::kInt64);
+}
 void PromotionState::add_scalar_float(DType default_float) {
   wrapped_ = is_floating(wrapped_) ? promote(wrapped_, default_float) : default_float;
 }
 
-DType PromotionState::result() const { return combine(combine(dims_, zero_dim_), wrapped_); }
+DType PromotionState::result() const {
+  return combine(combine(dims_, zero_dim_), wrapped_);
+}
 
 }  // namespace gradwire

@@ -46,7 +46,8 @@ class Ref {
     return *this;
   }
   void reset() {
-    if (T* p = std::exchange(p_, nullptr); p && p->unref()) delete static_cast<const RefCounted*>(p);
+    if (T* p = std::exchange(p_, nullptr); p && p->unref())
+      delete static_cast<const RefCounted*>(p);
   }
 
   T* get() const { return p_; }

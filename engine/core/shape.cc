@@ -156,8 +156,7 @@ bool view_strides(std::span<const int64_t> old_sizes, std::span<const int64_t> o
   int64_t chunk_numel = 1, view_numel = 1;
   for (int64_t d = static_cast<int64_t>(old_sizes.size()) - 1; d >= 0; --d) {
     chunk_numel *= old_sizes[d];
-    bool chunk_ends =
-        d == 0 || (old_sizes[d - 1] != 1 && old_strides[d - 1] != chunk_numel * base);
+    bool chunk_ends = d == 0 || (old_sizes[d - 1] != 1 && old_strides[d - 1] != chunk_numel * base);
     if (!chunk_ends) continue;
     while (view_dim >= 0 && (view_numel < chunk_numel || sizes[view_dim] == 1)) {
       (*strides)[view_dim] = view_numel * base;

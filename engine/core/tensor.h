@@ -23,12 +23,12 @@ struct AutogradMeta {
   AutogradMeta();
   ~AutogradMeta();
 
-  bool requires_grad = false;  // of a leaf; a tensor with grad_fn always requires grad
-  Ref<Node> grad_fn;           // the node that made it; null for a leaf
-  uint32_t output_nr = 0;      // which of the node's outputs it is
-  Tensor grad;                 // accumulated gradient of a leaf
+  bool requires_grad = false;        // of a leaf; a tensor with grad_fn always requires grad
+  Ref<Node> grad_fn;                 // the node that made it; null for a leaf
+  uint32_t output_nr = 0;            // which of the node's outputs it is
+  Tensor grad;                       // accumulated gradient of a leaf
   std::shared_ptr<Tensor> retained;  // gradient of a non-leaf that asked to keep it
-  Node* accumulator = nullptr;  // weak: the leaf's AccumulateGrad node, if one is alive
+  Node* accumulator = nullptr;       // weak: the leaf's AccumulateGrad node, if one is alive
 
   // A differentiable view knows its base, for in-place writes through it.
   Tensor base;
@@ -57,9 +57,7 @@ class TensorImpl : public RefCounted {
   int rank() const { return static_cast<int>(sizes.size()); }
   bool contiguous() const { return is_contiguous(sizes, strides); }
 
-  bool requires_grad() const {
-    return autograd && (autograd->requires_grad || autograd->grad_fn);
-  }
+  bool requires_grad() const { return autograd && (autograd->requires_grad || autograd->grad_fn); }
   bool is_leaf() const { return !autograd || !autograd->grad_fn; }
   AutogradMeta& meta() {
     if (!autograd) autograd = std::make_unique<AutogradMeta>();

@@ -28,7 +28,9 @@ int Allocator::class_index(size_t class_bytes) {
   return exponent * 8 + static_cast<int>(fraction);
 }
 
-Allocator::~Allocator() { trim(); }
+Allocator::~Allocator() {
+  trim();
+}
 
 absl::StatusOr<Block> Allocator::allocate(size_t bytes, Account& account) {
   size_t size = class_bytes(bytes);
@@ -64,8 +66,8 @@ absl::StatusOr<Block> Allocator::allocate(size_t bytes, Account& account) {
         ErrorKind::kOutOfMemory,
         absl::StrCat("out of memory: tried to allocate ", mebibytes(bytes), " on ",
                      std::string(backend_.device_type()), "; all sessions use ", mebibytes(used_),
-                     limit_ ? absl::StrCat(" of ", mebibytes(limit_)) : "",
-                     ", this one ", mebibytes(account.used()),
+                     limit_ ? absl::StrCat(" of ", mebibytes(limit_)) : "", ", this one ",
+                     mebibytes(account.used()),
                      ". Release tensors (del), use a smaller batch, or wait for other sessions."));
   }
   used_ += size;

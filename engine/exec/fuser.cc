@@ -12,8 +12,7 @@ constexpr size_t kMaxInputs = 24;
 constexpr size_t kMaxOutputs = 16;
 
 bool same_geometry(const Operand& a, const Operand& b) {
-  return a.dtype == b.dtype && a.offset == b.offset && a.sizes == b.sizes &&
-         a.strides == b.strides;
+  return a.dtype == b.dtype && a.offset == b.offset && a.sizes == b.sizes && a.strides == b.strides;
 }
 
 // How the group has touched one storage.
@@ -31,8 +30,8 @@ struct InputSlot {
 };
 
 bool fusable(const Task& task) {
-  if (task.kind != TaskKind::kPointwise || task.program->can_fail || task.on_done ||
-      task.commits || task.outputs.size() != 1) {
+  if (task.kind != TaskKind::kPointwise || task.program->can_fail || task.on_done || task.commits ||
+      task.outputs.size() != 1) {
     return false;
   }
   for (const Operand& in : task.inputs) {

@@ -37,7 +37,7 @@ class TaskQueue {
   // Counters for stats.
   std::atomic<uint64_t> tasks_run{0};
   std::atomic<uint64_t> kernels_run{0};
-  std::atomic<uint64_t> fused{0};        // tasks that ran inside another's launch
+  std::atomic<uint64_t> fused{0};  // tasks that ran inside another's launch
   std::atomic<uint64_t> device_ns{0};
 
  private:
@@ -56,8 +56,8 @@ class TaskQueue {
 
   // Executor only.
   std::deque<std::unique_ptr<Task>> ready_;
-  bool blocked_ = false;      // the head waits for an upload
-  double virtual_time_ = 0;   // seconds of device time divided by weight
+  bool blocked_ = false;     // the head waits for an upload
+  double virtual_time_ = 0;  // seconds of device time divided by weight
 };
 
 }  // namespace gradwire

@@ -30,9 +30,9 @@ struct Operand {
 enum class TaskKind : uint8_t {
   kPointwise,  // `program` over inputs broadcast to outputs[0]; fusable
   kKernel,
-  kCopyIn,     // host bytes -> outputs[0]
-  kRead,       // inputs -> host, then `on_values`
-  kHost,       // calls `on_done` in order; touches no device memory
+  kCopyIn,  // host bytes -> outputs[0]
+  kRead,    // inputs -> host, then `on_values`
+  kHost,    // calls `on_done` in order; touches no device memory
 };
 
 class Upload;
@@ -40,10 +40,10 @@ class Upload;
 struct Task {
   TaskKind kind = TaskKind::kKernel;
   KernelId kernel = 0;
-  bool commits = false;    // writes state that outlives the step: refused when an input is bad
-  bool in_place = false;   // like commits, but a reader of the output is told
-  bool checks = false;     // the kernel can fail on values
-  int state_outputs = 0;   // trailing outputs that are state: left alone when the task fails
+  bool commits = false;   // writes state that outlives the step: refused when an input is bad
+  bool in_place = false;  // like commits, but a reader of the output is told
+  bool checks = false;    // the kernel can fail on values
+  int state_outputs = 0;  // trailing outputs that are state: left alone when the task fails
   const OpDef* op = nullptr;
   const expr::Program* program = nullptr;
   absl::InlinedVector<Operand, 4> inputs;

@@ -9,9 +9,9 @@ absl::Status mismatch(const OpDef& op, const Param& p, std::string_view got) {
 }
 
 std::string_view kind_name(const Attribute& a) {
-  static constexpr std::string_view kNames[] = {"None", "bool", "int", "float", "dtype",
-                                                "str", "a list of ints", "a list of floats",
-                                                "a list"};
+  static constexpr std::string_view kNames[] = {
+      "None",  "bool", "int", "float", "dtype", "str", "a list of ints", "a list of floats",
+      "a list"};
   return kNames[a.value.index()];
 }
 
@@ -138,8 +138,8 @@ absl::Status bind(const Slot& slot, const OpDef& op, const Command& command, Cal
       listed += given[i].as_int();
     }
     if (listed + signature.single_ids != static_cast<int64_t>(command.inputs.size())) {
-      return type_error("[", op.name, "] got ", command.inputs.size(), " ids for lists of ",
-                        listed, " in all and ", signature.single_ids, " more");
+      return type_error("[", op.name, "] got ", command.inputs.size(), " ids for lists of ", listed,
+                        " in all and ", signature.single_ids, " more");
     }
     skip = signature.lists;
   } else {

@@ -142,8 +142,8 @@ Tensors run_kernel(const Call& call) {
   KernelId kernel = op.kernel.empty() ? 0 : slot.session.worker.backend().find_kernel(op.kernel);
   if (!kernel && op.compose) return op.compose(call);
   if (!kernel) {
-    return failed(call, not_implemented_error("no kernel for device ",
-                                              slot.session.worker.device()));
+    return failed(call,
+                  not_implemented_error("no kernel for device ", slot.session.worker.device()));
   }
   TensorSpecs specs;
   absl::Status status = op.infer(call, &specs);
@@ -233,13 +233,13 @@ void write_out(const Call& call, const Tensors& results, Tensors* written) {
           "differentiation, but one of the arguments requires grad.")));
       continue;
     }
-    bool castable = out->dtype == result->dtype ||
-                    (is_floating(out->dtype) || !is_floating(result->dtype));
+    bool castable =
+        out->dtype == result->dtype || (is_floating(out->dtype) || !is_floating(result->dtype));
     if (!castable || (out->dtype == DType::kBool && result->dtype != DType::kBool)) {
-      written->push_back(poisoned(runtime_error(
-          "result type ", std::string(dtype_name(result->dtype)),
-          " can't be cast to the desired output type ", std::string(dtype_name(out->dtype)), " [",
-          call.op->name, "]")));
+      written->push_back(
+          poisoned(runtime_error("result type ", std::string(dtype_name(result->dtype)),
+                                 " can't be cast to the desired output type ",
+                                 std::string(dtype_name(out->dtype)), " [", call.op->name, "]")));
       continue;
     }
     if (out->sizes != result->sizes) {
@@ -273,8 +273,9 @@ Tensors invoke(Call call) {
     write_out(call, run_plain(plain), &written);
     return written;
   }
-  bool direct = call.op->kind == OpKind::kPointwise || call.op->writes_first ||
-                (call.op->kind == OpKind::kComposite && call.op->in_place && call.op->name.back() == '_');
+  bool direct =
+      call.op->kind == OpKind::kPointwise || call.op->writes_first ||
+      (call.op->kind == OpKind::kComposite && call.op->in_place && call.op->name.back() == '_');
   if (call.form == Form::kInPlace && !direct) {
     // No in-place kernel: the result is computed aside and copied over.
     static const OpRef copy("copy_");
@@ -285,9 +286,9 @@ Tensors invoke(Call call) {
     Tensors results = run_plain(call);
     if (results[0]->poison) return results;
     if (results[0]->sizes != self->sizes) {
-      return failed(call, runtime_error("output with shape ", shape_text(self->sizes),
-                                        " doesn't match the result's shape ",
-                                        shape_text(results[0]->sizes)));
+      return failed(
+          call, runtime_error("output with shape ", shape_text(self->sizes),
+                              " doesn't match the result's shape ", shape_text(results[0]->sizes)));
     }
     return {call_in_place(copy, {self, results[0]})};
   }
@@ -340,15 +341,17 @@ Tensor poisoned(ErrorRef error) {
   return t;
 }
 
-Tensor poisoned(const absl::Status& status) { return poisoned(Slot::current().fail(status)); }
+Tensor poisoned(const absl::Status& status) {
+  return poisoned(Slot::current().fail(status));
+}
 
 Tensor new_tensor(const TensorSpec& spec) {
   Slot& slot = Slot::current();
   Tensor t = make_ref<TensorImpl>();
   t->dtype = spec.dtype;
   t->sizes = spec.sizes;
-  t->strides = spec.strides.size() == spec.sizes.size() ? spec.strides
-                                                        : contiguous_strides(spec.sizes);
+  t->strides =
+      spec.strides.size() == spec.sizes.size() ? spec.strides : contiguous_strides(spec.sizes);
   t->inference = slot.inference;
   size_t bytes = static_cast<size_t>(numel_of(t->sizes)) * dtype_size(t->dtype);
   t->storage = make_ref<Storage>(bytes, slot.session.worker.allocator(), slot.session.account);
@@ -372,7 +375,9 @@ Tensor detached(const Tensor& tensor) {
   return t;
 }
 
-Operand operand_of(const Tensor& t) { return {t->storage, t->dtype, t->sizes, t->strides, t->offset}; }
+Operand operand_of(const Tensor& t) {
+  return {t->storage, t->dtype, t->sizes, t->strides, t->offset};
+}
 
 Operand operand_of(const Tensor& t, const ViewSpec& spec) {
   return {t->storage, t->dtype, spec.sizes, spec.strides, spec.offset};
@@ -448,7 +453,9 @@ Tensor clone(const Tensor& a) {
   static const OpRef op("clone");
   return call(op, {a});
 }
-Tensor zeros(std::span<const int64_t> sizes, DType dtype) { return full(sizes, 0, dtype); }
+Tensor zeros(std::span<const int64_t> sizes, DType dtype) {
+  return full(sizes, 0, dtype);
+}
 Tensor full(std::span<const int64_t> sizes, double value, DType dtype) {
   static const OpRef op("full");
   return call(op, {}, {IntList(sizes.begin(), sizes.end()), value, dtype});

@@ -60,8 +60,7 @@ struct PointwiseTypes {
 };
 // Types by the def's rule unless given. `self`: the tensor written by an in-place form, which is
 // operand 0.
-Tensor invoke_pointwise(const PointwiseDef& def,
-                        absl::InlinedVector<PointwiseOperand, 4> operands,
+Tensor invoke_pointwise(const PointwiseDef& def, absl::InlinedVector<PointwiseOperand, 4> operands,
                         PointwiseTypes types = {}, const Tensor& self = nullptr);
 
 // The op vocabulary of compositions and gradients.

@@ -31,16 +31,16 @@ class Catalog {
   using Quaternary = expr::E (*)(expr::E, expr::E, expr::E, expr::E);
   // A pointwise row: operands of `fn` are the signature's Tensor, Operand and Scalar params in
   // order. Gets in_place, out and method forms.
-  OpDef& pointwise(uint16_t number, std::string_view signature, std::string_view doc,
-                   TypeRule rule, Unary fn);
-  OpDef& pointwise(uint16_t number, std::string_view signature, std::string_view doc,
-                   TypeRule rule, Binary fn);
-  OpDef& pointwise(uint16_t number, std::string_view signature, std::string_view doc,
-                   TypeRule rule, Ternary fn);
-  OpDef& pointwise(uint16_t number, std::string_view signature, std::string_view doc,
-                   TypeRule rule, Quaternary fn);
-  OpDef& pointwise(uint16_t number, std::string_view signature, std::string_view doc,
-                   TypeRule rule, expr::Graph graph);
+  OpDef& pointwise(uint16_t number, std::string_view signature, std::string_view doc, TypeRule rule,
+                   Unary fn);
+  OpDef& pointwise(uint16_t number, std::string_view signature, std::string_view doc, TypeRule rule,
+                   Binary fn);
+  OpDef& pointwise(uint16_t number, std::string_view signature, std::string_view doc, TypeRule rule,
+                   Ternary fn);
+  OpDef& pointwise(uint16_t number, std::string_view signature, std::string_view doc, TypeRule rule,
+                   Quaternary fn);
+  OpDef& pointwise(uint16_t number, std::string_view signature, std::string_view doc, TypeRule rule,
+                   expr::Graph graph);
 
  private:
   Catalog();

@@ -42,8 +42,8 @@ nlohmann::ordered_json row_json(const OpDef& op) {
   j["returns"] = op.signature.returns;
   j["shape_rule"] = op.shape_rule;
   j["type_rule"] = op.type_rule;
-  j["differentiable"] = op.backward != nullptr || op.kind == OpKind::kComposite ||
-                        op.kind == OpKind::kPointwise;
+  j["differentiable"] =
+      op.backward != nullptr || op.kind == OpKind::kComposite || op.kind == OpKind::kPointwise;
   j["in_place"] = op.in_place;
   j["out"] = op.out;
   j["method"] = op.method;

@@ -19,8 +19,8 @@ struct Command {
   Form form = Form::kPlain;
   std::span<const uint64_t> inputs;
   std::span<const uint64_t> outputs;
-  std::span<const uint8_t> tape;  // this command's attributes: a count byte and its values; may
-                                  // be empty
+  std::span<const uint8_t> tape;      // this command's attributes: a count byte and its values; may
+                                      // be empty
   const std::string* site = nullptr;  // the user's own line, or null
 };
 

@@ -48,13 +48,13 @@ enum class TypeRule : uint8_t {
 struct Call {
   const OpDef* op = nullptr;
   Form form = Form::kPlain;
-  Tensors inputs;           // flattened; null for an absent tensor or an Operand given as number
+  Tensors inputs;  // flattened; null for an absent tensor or an Operand given as number
   absl::InlinedVector<int, 2> list_sizes;  // of the Tensor[] params, in order
-  AttributeList attributes;  // by Param::attribute
-  Tensors outs;              // form kOut: the tensors to write
-  int wanted = -1;           // outputs asked for by a client, -1 inside the engine
-  std::vector<int64_t> values;  // what `measure` asked for, once known
-  std::span<const uint64_t> object_ids;  // ids of Object params, in order (commands only)
+  AttributeList attributes;                // by Param::attribute
+  Tensors outs;                            // form kOut: the tensors to write
+  int wanted = -1;                         // outputs asked for by a client, -1 inside the engine
+  std::vector<int64_t> values;             // what `measure` asked for, once known
+  std::span<const uint64_t> object_ids;    // ids of Object params, in order (commands only)
 
   const Tensor& in(int i) const { return inputs[i]; }
   const Attribute& attr(int i) const { return attributes[i]; }
@@ -122,9 +122,9 @@ struct OpDef {
   OpKind kind = OpKind::kKernel;
   std::string shape_rule;  // a name clients know, "" when they must ask
   std::string type_rule;
-  bool in_place = false;   // has form 1
-  bool out = false;        // has form 2
-  bool method = false;     // also a method of Tensor
+  bool in_place = false;  // has form 1
+  bool out = false;       // has form 2
+  bool method = false;    // also a method of Tensor
 
   std::unique_ptr<PointwiseDef> pointwise;
   // Pointwise: attribute slots that are operands of the expression, after the tensors and Operands
@@ -142,17 +142,19 @@ struct OpDef {
   // Dispatch suspends until they are known and then finds them in Call::values. Null result: no
   // value is needed for this call.
   Tensors (*measure)(const Call& call) = nullptr;
-  std::string kernel;        // kernel name, default the op's last name part
+  std::string kernel;          // kernel name, default the op's last name part
   uint32_t saves_inputs = 0;   // bit i: backward reads input i
   uint32_t saves_outputs = 0;  // bit i: backward reads output i
-  bool checks = false;       // the kernel can fail on values
-  bool writes_first = false;  // the kernel updates its first input in place (index_put)
-  bool random = false;       // consumes Philox counters
-  bool commits = false;      // its in-place outputs are state (optimizer steps, running stats)
+  bool checks = false;         // the kernel can fail on values
+  bool writes_first = false;   // the kernel updates its first input in place (index_put)
+  bool random = false;         // consumes Philox counters
+  bool commits = false;        // its in-place outputs are state (optimizer steps, running stats)
   std::vector<int> no_grad_inputs;  // inputs that never get a gradient (indices, masks)
   std::unique_ptr<ModuleDef> module;
 };
 
-inline constexpr uint32_t save(int i) { return 1u << i; }
+inline constexpr uint32_t save(int i) {
+  return 1u << i;
+}
 
 }  // namespace gradwire

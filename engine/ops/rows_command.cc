@@ -119,8 +119,7 @@ Progress set_grad(Slot& slot, const Call& call, const Command& command) {
 }
 
 // Goes on with a backward until it has ended or the queue is full.
-Progress run_backward(Slot& slot, std::shared_ptr<BackwardRun> run,
-                      std::function<void()> finish) {
+Progress run_backward(Slot& slot, std::shared_ptr<BackwardRun> run, std::function<void()> finish) {
   while (run->step()) {
     if (!slot.session.queue->full()) continue;
     slot.continuation = [&slot, run, finish] { return run_backward(slot, run, finish); };
@@ -134,7 +133,8 @@ Progress run_backward(Slot& slot, std::shared_ptr<BackwardRun> run,
 BackwardRun::Options backward_options(const Call& call, int first) {
   BackwardRun::Options options;
   options.create_graph = call.attr(first + 1).as_bool();
-  options.retain_graph = call.attr(first).none() ? options.create_graph : call.attr(first).as_bool();
+  options.retain_graph =
+      call.attr(first).none() ? options.create_graph : call.attr(first).as_bool();
   return options;
 }
 
@@ -195,9 +195,10 @@ Progress requires_grad(Slot& slot, const Call& call, const Command& command) {
   for (const Tensor& t : call.inputs) {
     if (t->poison) return refuse(slot, command, t->poison);
     if (on && !is_floating(t->dtype)) {
-      return refuse(slot, command,
-                    runtime_error("only Tensors of floating point dtype can require gradients, got ",
-                                  t->text()));
+      return refuse(
+          slot, command,
+          runtime_error("only Tensors of floating point dtype can require gradients, got ",
+                        t->text()));
     }
     if (!t->is_leaf()) {
       if (on) continue;
@@ -291,8 +292,8 @@ Progress stats(Slot& slot, const Call&, const Command& command) {
   SessionState& s = slot.session;
   nlohmann::json j;
   j["device"] = s.worker.device();
-  j["memory"] = {{"used", s.account->used()}, {"peak", s.account->peak()},
-                 {"limit", s.account->limit()}};
+  j["memory"] = {
+      {"used", s.account->used()}, {"peak", s.account->peak()}, {"limit", s.account->limit()}};
   j["tensors"] = s.tensors.size();
   j["optimizers"] = s.optimizers.size();
   j["queued"] = s.queue->depth();
@@ -398,7 +399,9 @@ Progress optimizer_load_state(Slot& slot, const Call& call, const Command& comma
   return status.ok() ? Progress::kDone : refuse(slot, command, status);
 }
 
-Progress release(Slot&, const Call&, const Command&) { return Progress::kDone; }
+Progress release(Slot&, const Call&, const Command&) {
+  return Progress::kDone;
+}
 
 }  // namespace
 
@@ -443,12 +446,14 @@ void add_command_rows(Catalog& catalog) {
       "A handle for input's .grad; answers with its meta, `defined` false when it is None.", grad);
   row(5, "session.set_grad(Tensor input, Tensor? grad) -> ()",
       "Sets input's .grad; None clears it.", set_grad);
-  row(6, "session.backward(Tensor[] tensors, Tensor?[] grad_tensors, Tensor[] inputs, *, "
-         "bool? retain_graph=None, bool create_graph=False) -> ()",
+  row(6,
+      "session.backward(Tensor[] tensors, Tensor?[] grad_tensors, Tensor[] inputs, *, "
+      "bool? retain_graph=None, bool create_graph=False) -> ()",
       "Adds the gradients of the sum of tensors to the leaves' .grad; inputs limits which.",
       backward);
-  row(7, "session.autograd_grad(Tensor[] outputs, Tensor[] inputs, Tensor?[] grad_outputs, *, "
-         "bool? retain_graph=None, bool create_graph=False, bool allow_unused=False) -> Tensor[]",
+  row(7,
+      "session.autograd_grad(Tensor[] outputs, Tensor[] inputs, Tensor?[] grad_outputs, *, "
+      "bool? retain_graph=None, bool create_graph=False, bool allow_unused=False) -> Tensor[]",
       "The gradients of outputs by inputs; answers with their metas, `defined` false where an "
       "input was not used.",
       autograd_grad);
@@ -474,8 +479,7 @@ void add_command_rows(Catalog& catalog) {
   row(19, "session.optimizer_add_group(Object optimizer, Tensor[] params, float[] options) -> ()",
       "Adds a parameter group.", optimizer_add_group);
   row(20, "session.optimizer_set_group(Object optimizer, int group, float[] options) -> ()",
-      "Sets a group's options, in the order of the optimizer row's keywords.",
-      optimizer_set_group);
+      "Sets a group's options, in the order of the optimizer row's keywords.", optimizer_set_group);
   row(21, "session.optimizer_step(Object optimizer) -> ()",
       "Updates every parameter that has a gradient, all or none.", optimizer_step);
   row(22, "session.optimizer_zero_grad(Object optimizer, bool set_to_none=True) -> ()",
@@ -484,8 +488,9 @@ void add_command_rows(Catalog& catalog) {
       "State of parameter `index`: the step count, then the buffers in the order of the optimizer "
       "row's outputs; answers with their metas.",
       optimizer_state);
-  row(24, "session.optimizer_load_state(Object optimizer, Tensor?[] state, int index, int step) "
-          "-> ()",
+  row(24,
+      "session.optimizer_load_state(Object optimizer, Tensor?[] state, int index, int step) "
+      "-> ()",
       "Sets the state of parameter `index`.", optimizer_load_state);
 }
 

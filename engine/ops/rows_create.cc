@@ -65,8 +65,8 @@ Tensor copied(const Tensor& x, DType dtype, const Dims& strides) {
   DType compute = x->dtype == DType::kBool ? DType::kUInt8 : x->dtype;
   expr::OperandType operand{false, x->dtype};
   thread_local absl::flat_hash_map<uint32_t, const expr::Program*> cache;
-  auto [it, fresh] = cache.try_emplace(static_cast<uint32_t>(x->dtype) << 8 |
-                                       static_cast<uint32_t>(dtype), nullptr);
+  auto [it, fresh] = cache.try_emplace(
+      static_cast<uint32_t>(x->dtype) << 8 | static_cast<uint32_t>(dtype), nullptr);
   if (fresh) it->second = expr::instantiate(identity().graph, compute, {&operand, 1}, dtype);
   task->program = it->second;
   task->inputs.push_back(operand_of(x));
@@ -123,8 +123,7 @@ Tensors compose_copy(const Call& call) {
   auto sizes = broadcast_shapes(self->sizes, src->sizes);
   if (!sizes.ok() || *sizes != self->sizes) {
     return {poisoned(runtime_error("The expanded size of the tensor ", self->text(),
-                                   " must match the existing size of ", src->text(),
-                                   " [copy_]"))};
+                                   " must match the existing size of ", src->text(), " [copy_]"))};
   }
   absl::Status allowed = check_in_place(self, "copy_");
   if (!allowed.ok()) return {poisoned(allowed)};
@@ -169,15 +168,19 @@ Tensors compose_copy(const Call& call) {
   return {self};
 }
 
-Tensors compose_detach(const Call& call) { return {detached(call.in(0))}; }
+Tensors compose_detach(const Call& call) {
+  return {detached(call.in(0))};
+}
 
 Tensors compose_fill(const Call& call) {
   static const OpRef copy("copy_");
   const Tensor& self = call.in(0);
   Tensor value = call.in(1) ? call.in(1) : full({}, call.attr(0).as_double(), self->dtype);
   if (call.in(1) && !call.in(1)->sizes.empty()) {
-    return {poisoned(runtime_error("fill_ only supports 0-dimension value tensor but got tensor "
-                                   "with ", call.in(1)->sizes.size(), " dimensions."))};
+    return {
+        poisoned(runtime_error("fill_ only supports 0-dimension value tensor but got tensor "
+                               "with ",
+                               call.in(1)->sizes.size(), " dimensions."))};
   }
   if (!call.in(1)) {
     static const OpRef full_op("full");
@@ -201,15 +204,17 @@ void add_create_rows(Catalog& c) {
                           "A tensor of fill_value.", infer_sized, "size");
   full_row.kernel = "fill";
   full_row.lower = lower_fill;
-  auto& arange = kernel(301, "arange(Scalar start, Scalar end, Scalar step=1, *, dtype dtype) "
-                             "-> Tensor",
+  auto& arange = kernel(301,
+                        "arange(Scalar start, Scalar end, Scalar step=1, *, dtype dtype) "
+                        "-> Tensor",
                         "start, start + step, ... below end.", infer_arange, "");
   arange.lower = [](const Call& call, Task* task) {
     task->attributes = {call.attr(0), call.attr(2)};
     return absl::OkStatus();
   };
-  auto& linspace = kernel(302, "linspace(Scalar start, Scalar end, int steps, *, dtype dtype) "
-                               "-> Tensor",
+  auto& linspace = kernel(302,
+                          "linspace(Scalar start, Scalar end, int steps, *, dtype dtype) "
+                          "-> Tensor",
                           "steps values from start to end, both included.", infer_linspace, "");
   linspace.lower = [](const Call& call, Task* task) {
     task->attributes = {call.attr(0), call.attr(1)};
@@ -230,18 +235,25 @@ void add_create_rows(Catalog& c) {
     row.type_rule = std::string(type_rule);
     return row;
   };
-  composite(310, "to(Tensor input, dtype dtype) -> Tensor", "input converted; input itself when "
-            "it has that dtype.", compose_to, "same", "given");
+  composite(310, "to(Tensor input, dtype dtype) -> Tensor",
+            "input converted; input itself when "
+            "it has that dtype.",
+            compose_to, "same", "given");
   composite(311, "clone(Tensor input) -> Tensor", "A copy with memory of its own.", compose_clone,
-            "same", "same").method = true;
-  composite(312, "contiguous(Tensor input) -> Tensor", "A row-major copy, or input when it is "
-            "row-major.", compose_contiguous, "same", "same").method = true;
+            "same", "same")
+      .method = true;
+  composite(312, "contiguous(Tensor input) -> Tensor",
+            "A row-major copy, or input when it is "
+            "row-major.",
+            compose_contiguous, "same", "same")
+      .method = true;
   auto& copy = composite(313, "copy_(Tensor input, Tensor src) -> Tensor",
                          "Writes src over input, converting and broadcasting.", compose_copy,
                          "same", "same");
   copy.in_place = true;
   composite(314, "detach(Tensor input) -> Tensor", "The same memory without history.",
-            compose_detach, "same", "same").method = true;
+            compose_detach, "same", "same")
+      .method = true;
   auto& fill = composite(315, "fill_(Tensor input, Operand value) -> Tensor",
                          "Sets every element to value.", compose_fill, "same", "same");
   fill.in_place = true;

@@ -11,10 +11,10 @@ namespace {
 // --- x[i, j, ...] with tensors -------------------------------------------------------------------
 
 struct Indexing {
-  Tensors indices;   // int64, broadcast to one shape
-  IntList dims;      // of the input
+  Tensors indices;  // int64, broadcast to one shape
+  IntList dims;     // of the input
   int64_t position = 0;
-  Dims shape;        // of the indices
+  Dims shape;  // of the indices
 };
 
 Tensors measure_index(const Call& call, size_t first) {
@@ -79,8 +79,10 @@ absl::StatusOr<Indexing> plan_index(const Call& call, const Tensor& x, size_t fi
     if (t->poison) return make_error(t->poison->kind, t->poison->message);
     auto merged = broadcast_shapes(plan.shape, t->sizes);
     if (!merged.ok()) {
-      return index_error("shape mismatch: indexing tensors could not be broadcast together with "
-                         "shapes ", shape_text(plan.shape), ", ", shape_text(t->sizes));
+      return index_error(
+          "shape mismatch: indexing tensors could not be broadcast together with "
+          "shapes ",
+          shape_text(plan.shape), ", ", shape_text(t->sizes));
     }
     plan.shape = *merged;
   }
@@ -117,8 +119,10 @@ Tensors compose_index(const Call& call) {
 
 absl::Status infer_index_at(const Call& call, TensorSpecs* out) {
   const Tensor& x = call.in(0);
-  out->push_back({x->dtype, indexed_sizes(x->sizes, call.attr(0).as_ints(), call.attr(1).as_int(),
-                                          call.in(1)->sizes), {}});
+  out->push_back(
+      {x->dtype,
+       indexed_sizes(x->sizes, call.attr(0).as_ints(), call.attr(1).as_int(), call.in(1)->sizes),
+       {}});
   auto numel = checked_numel(out->back().sizes);
   return numel.ok() ? absl::OkStatus() : numel.status();
 }
@@ -140,20 +144,20 @@ Tensors compose_index_put(const Call& call) {
   if (!plan.ok()) return {poisoned(plan.status())};
   if (values->dtype != self->dtype) {
     if (!values->sizes.empty()) {
-      return {poisoned(runtime_error("Index put requires the source and destination dtypes match, "
-                                     "got ", std::string(dtype_name(self->dtype)),
-                                     " for the destination and ",
-                                     std::string(dtype_name(values->dtype)), " for the source."))};
+      return {
+          poisoned(runtime_error("Index put requires the source and destination dtypes match, "
+                                 "got ",
+                                 std::string(dtype_name(self->dtype)), " for the destination and ",
+                                 std::string(dtype_name(values->dtype)), " for the source."))};
     }
     values = cast(values, self->dtype);
   }
   Dims sizes = indexed_sizes(self->sizes, plan->dims, plan->position, plan->shape);
   auto merged = broadcast_shapes(sizes, values->sizes);
   if (!merged.ok() || *merged != sizes) {
-    return {poisoned(runtime_error("shape mismatch: value tensor of shape ",
-                                   shape_text(values->sizes),
-                                   " cannot be broadcast to indexing result of shape ",
-                                   shape_text(sizes)))};
+    return {poisoned(
+        runtime_error("shape mismatch: value tensor of shape ", shape_text(values->sizes),
+                      " cannot be broadcast to indexing result of shape ", shape_text(sizes)))};
   }
   static const OpRef put("index_put_at"), copy("copy_");
   Call inner;
@@ -225,8 +229,8 @@ absl::Status lower_one_dim(const Call& call, Task* task) {
 void backward_index_select(Backward& b) {
   static const OpRef index_add("index_add");
   const TensorSpec& whole = b.input_spec(0);
-  b.set(0, call(index_add, {zeros(whole.sizes, whole.dtype), b.input(1), b.grad()},
-                {b.attr(0), 1}));
+  b.set(0,
+        call(index_add, {zeros(whole.sizes, whole.dtype), b.input(1), b.grad()}, {b.attr(0), 1}));
 }
 
 absl::Status infer_first(const Call& call, TensorSpecs* out) {
@@ -243,8 +247,10 @@ absl::Status infer_gather(const Call& call, TensorSpecs* out) {
   auto dim = wrap_dim(call.attr(0).as_int(), x->rank());
   if (!dim.ok()) return dim.status();
   if (x->rank() != index->rank() && x->rank() && index->rank()) {
-    return runtime_error("Index tensor must have the same number of dimensions as input tensor, "
-                         "got ", index->text(), " for ", x->text());
+    return runtime_error(
+        "Index tensor must have the same number of dimensions as input tensor, "
+        "got ",
+        index->text(), " for ", x->text());
   }
   for (int i = 0; i < x->rank() && i < index->rank(); ++i) {
     if (i != *dim && index->sizes[i] > x->sizes[i]) {
@@ -260,8 +266,7 @@ absl::Status infer_gather(const Call& call, TensorSpecs* out) {
 void backward_gather(Backward& b) {
   static const OpRef scatter_add("scatter_add");
   const TensorSpec& whole = b.input_spec(0);
-  b.set(0, call(scatter_add, {zeros(whole.sizes, whole.dtype), b.input(1), b.grad()},
-                {b.attr(0)}));
+  b.set(0, call(scatter_add, {zeros(whole.sizes, whole.dtype), b.input(1), b.grad()}, {b.attr(0)}));
 }
 
 absl::Status infer_scatter(const Call& call, TensorSpecs* out) {
@@ -272,15 +277,17 @@ absl::Status infer_scatter(const Call& call, TensorSpecs* out) {
     return runtime_error("scatter(): Expected dtype int64 for index, got ", index->text());
   }
   if (src->dtype != x->dtype) {
-    return runtime_error("scatter(): Expected self.dtype to be equal to src.dtype, got ",
-                         x->text(), " and ", src->text());
+    return runtime_error("scatter(): Expected self.dtype to be equal to src.dtype, got ", x->text(),
+                         " and ", src->text());
   }
   auto dim = wrap_dim(call.attr(0).as_int(), x->rank());
   if (!dim.ok()) return dim.status();
   int rank = std::max(x->rank(), 1);
   if (index->numel() && (std::max(index->rank(), 1) != rank || std::max(src->rank(), 1) != rank)) {
-    return runtime_error("Index tensor must have the same number of dimensions as self tensor and "
-                         "src tensor, got ", x->text(), ", ", index->text(), ", ", src->text());
+    return runtime_error(
+        "Index tensor must have the same number of dimensions as self tensor and "
+        "src tensor, got ",
+        x->text(), ", ", index->text(), ", ", src->text());
   }
   for (int i = 0; i < index->rank() && index->numel(); ++i) {
     if ((i != *dim && i < x->rank() && index->sizes[i] > x->sizes[i]) ||
@@ -303,9 +310,9 @@ Tensor gathered(Backward& b, int64_t dim) {
   static const OpRef place("view_scatter");
   const Dims& sizes = b.input_spec(2).sizes;
   Dims strides = contiguous_strides(sizes);
-  return call(place, {g}, {IntList(sizes.begin(), sizes.end()),
-                           IntList(g->sizes.begin(), g->sizes.end()),
-                           IntList(strides.begin(), strides.end()), int64_t{0}});
+  return call(place, {g},
+              {IntList(sizes.begin(), sizes.end()), IntList(g->sizes.begin(), g->sizes.end()),
+               IntList(strides.begin(), strides.end()), int64_t{0}});
 }
 
 void backward_scatter(Backward& b) {
@@ -313,10 +320,10 @@ void backward_scatter(Backward& b) {
   int64_t dim = b.attr(0).as_int();
   if (b.needs(0)) {
     Tensor index = b.input(1);
-    b.set(0, index->poison ? index
-                           : call(scatter, {b.grad(), index, zeros(index->sizes,
-                                                                   b.input_spec(0).dtype)},
-                                  {dim}));
+    b.set(0, index->poison
+                 ? index
+                 : call(scatter, {b.grad(), index, zeros(index->sizes, b.input_spec(0).dtype)},
+                        {dim}));
   }
   if (b.needs(2)) b.set(2, gathered(b, dim));
 }
@@ -362,8 +369,10 @@ absl::Status infer_embedding(const Call& call, TensorSpecs* out) {
   const Tensor& index = call.in(1);
   if (weight->rank() != 2) return runtime_error("'weight' must be 2-D, got ", weight->text());
   if (index->dtype != DType::kInt64 && index->dtype != DType::kInt32) {
-    return runtime_error("Expected tensor for argument #1 'indices' to have one of the following "
-                         "scalar types: Long, Int; but got ", index->text());
+    return runtime_error(
+        "Expected tensor for argument #1 'indices' to have one of the following "
+        "scalar types: Long, Int; but got ",
+        index->text());
   }
   Dims sizes = index->sizes;
   sizes.push_back(weight->sizes[1]);
@@ -404,13 +413,13 @@ Tensors compose_masked_select(const Call& call) {
   static const OpRef op("masked_select_of_count");
   const Tensor& mask = call.in(1);
   if (mask->dtype != DType::kBool) {
-    return {poisoned(runtime_error("masked_select: expected BoolTensor for mask, got ",
-                                   mask->text()))};
+    return {
+        poisoned(runtime_error("masked_select: expected BoolTensor for mask, got ", mask->text()))};
   }
   auto sizes = broadcast_shapes(call.in(0)->sizes, mask->sizes);
   if (!sizes.ok()) return {poisoned(sizes.status())};
-  return {gradwire::call(op, {expand(call.in(0), *sizes), expand(mask, *sizes)},
-                         {call.values.at(0)})};
+  return {
+      gradwire::call(op, {expand(call.in(0), *sizes), expand(mask, *sizes)}, {call.values.at(0)})};
 }
 
 void backward_masked_select(Backward& b) {
@@ -450,8 +459,7 @@ absl::Status check_matrix(const Call& call, TensorSpecs* out) {
 
 void add_index_rows(Catalog& c) {
   auto kernel = [&](uint16_t number, std::string_view signature, std::string_view doc,
-                    InferFn infer, LowerFn lower, BackwardFn backward,
-                    uint32_t saves) -> OpDef& {
+                    InferFn infer, LowerFn lower, BackwardFn backward, uint32_t saves) -> OpDef& {
     OpDef& r = c.add(number, OpKind::kKernel, signature, doc);
     r.infer = infer;
     r.lower = lower;
@@ -472,19 +480,22 @@ void add_index_rows(Catalog& c) {
   composite(520, "index(Tensor input, Tensor?[] indices) -> Tensor",
             "input[indices]: index tensors, masks, and None for a whole dimension.", compose_index)
       .measure = [](const Call& call) { return measure_index(call, 1); };
-  auto& put = composite(521, "index_put_(Tensor input, Tensor values, Tensor?[] indices, *, "
-                             "bool accumulate=False) -> Tensor",
+  auto& put = composite(521,
+                        "index_put_(Tensor input, Tensor values, Tensor?[] indices, *, "
+                        "bool accumulate=False) -> Tensor",
                         "input[indices] = values, or += with accumulate.", compose_index_put);
   put.in_place = true;
   put.measure = [](const Call& call) { return measure_index(call, 2); };
-  auto& at = kernel(522, "index_at(Tensor input, Tensor[] indices, int[] dims, int position) "
-                         "-> Tensor",
+  auto& at = kernel(522,
+                    "index_at(Tensor input, Tensor[] indices, int[] dims, int position) "
+                    "-> Tensor",
                     "input indexed along dims by tensors of one shape.", infer_index_at, nullptr,
                     backward_index_at, ~1u);
   at.kernel = "index";
   at.method = false;
-  auto& put_at = kernel(523, "index_put_at(Tensor input, Tensor values, Tensor[] indices, "
-                             "int[] dims, int position, bool accumulate=False) -> Tensor",
+  auto& put_at = kernel(523,
+                        "index_put_at(Tensor input, Tensor values, Tensor[] indices, "
+                        "int[] dims, int position, bool accumulate=False) -> Tensor",
                         "input with values written along dims.", infer_first, nullptr,
                         backward_index_put_at, ~3u);
   put_at.kernel = "index_put";
@@ -504,13 +515,14 @@ void add_index_rows(Catalog& c) {
     return r;
   };
   writes(kernel(526, "scatter(Tensor input, int dim, Tensor index, Tensor src) -> Tensor",
-                "input with src written where index says along dim.", infer_scatter,
-                lower_one_dim, backward_scatter, save(1)));
+                "input with src written where index says along dim.", infer_scatter, lower_one_dim,
+                backward_scatter, save(1)));
   writes(kernel(527, "scatter_add(Tensor input, int dim, Tensor index, Tensor src) -> Tensor",
                 "input with src added where index says along dim.", infer_scatter, lower_one_dim,
                 backward_scatter_add, save(1)));
-  auto& add_row = writes(kernel(528, "index_add(Tensor input, int dim, Tensor index, "
-                                     "Tensor source, *, Scalar alpha=1) -> Tensor",
+  auto& add_row = writes(kernel(528,
+                                "index_add(Tensor input, int dim, Tensor index, "
+                                "Tensor source, *, Scalar alpha=1) -> Tensor",
                                 "input with alpha * source added to the entries index names.",
                                 infer_index_add, lower_one_dim, backward_index_add, save(1)));
   add_row.lower = [](const Call& call, Task* task) {
@@ -524,64 +536,69 @@ void add_index_rows(Catalog& c) {
     task->attributes.resize(1);
     return absl::OkStatus();
   };
-  auto& embedding = kernel(530, "nn.functional.embedding(Tensor weight, Tensor input, *, "
-                                "int? padding_idx=None, bool scale_grad_by_freq=False) -> Tensor",
-                           "The rows of weight that input names; padding_idx gets no gradient.",
-                           infer_embedding, [](const Call&, Task* task) {
-                             task->attributes.clear();
-                             return absl::OkStatus();
-                           },
-                           backward_embedding, save(1));
+  auto& embedding = kernel(
+      530,
+      "nn.functional.embedding(Tensor weight, Tensor input, *, "
+      "int? padding_idx=None, bool scale_grad_by_freq=False) -> Tensor",
+      "The rows of weight that input names; padding_idx gets no gradient.", infer_embedding,
+      [](const Call&, Task* task) {
+        task->attributes.clear();
+        return absl::OkStatus();
+      },
+      backward_embedding, save(1));
   embedding.method = false;
   embedding.shape_rule = "embedding";
-  auto& gradient = kernel(531, "embedding_gradient(Tensor grad, Tensor index, int rows, "
-                               "int padding_idx, bool scale_grad_by_freq=False) -> Tensor",
-                          "The gradient of embedding's weight.",
-                          [](const Call& call, TensorSpecs* out) {
-                            const Tensor& g = call.in(0);
-                            out->push_back({g->dtype, {call.attr(0).as_int(), g->sizes.back()},
-                                            {}});
-                            return absl::OkStatus();
-                          },
-                          [](const Call& call, Task* task) {
-                            task->attributes = {call.attr(1), call.attr(2)};
-                            return absl::OkStatus();
-                          },
-                          nullptr, 0);
+  auto& gradient = kernel(
+      531,
+      "embedding_gradient(Tensor grad, Tensor index, int rows, "
+      "int padding_idx, bool scale_grad_by_freq=False) -> Tensor",
+      "The gradient of embedding's weight.",
+      [](const Call& call, TensorSpecs* out) {
+        const Tensor& g = call.in(0);
+        out->push_back({g->dtype, {call.attr(0).as_int(), g->sizes.back()}, {}});
+        return absl::OkStatus();
+      },
+      [](const Call& call, Task* task) {
+        task->attributes = {call.attr(1), call.attr(2)};
+        return absl::OkStatus();
+      },
+      nullptr, 0);
   gradient.kernel = "embedding_backward";
   gradient.method = false;
-  auto& nonzero_row = kernel(532, "nonzero_of_count(Tensor input, int count) -> Tensor",
-                             "Where input is not zero, when the number is known.",
-                             [](const Call& call, TensorSpecs* out) {
-                               out->push_back({DType::kInt64,
-                                               {call.attr(0).as_int(), call.in(0)->rank()}, {}});
-                               return absl::OkStatus();
-                             },
-                             [](const Call&, Task* task) {
-                               task->attributes.clear();
-                               return absl::OkStatus();
-                             },
-                             nullptr, 0);
+  auto& nonzero_row = kernel(
+      532, "nonzero_of_count(Tensor input, int count) -> Tensor",
+      "Where input is not zero, when the number is known.",
+      [](const Call& call, TensorSpecs* out) {
+        out->push_back({DType::kInt64, {call.attr(0).as_int(), call.in(0)->rank()}, {}});
+        return absl::OkStatus();
+      },
+      [](const Call&, Task* task) {
+        task->attributes.clear();
+        return absl::OkStatus();
+      },
+      nullptr, 0);
   nonzero_row.kernel = "nonzero";
   nonzero_row.method = false;
-  auto& nonzero = composite(533, "nonzero(Tensor input) -> Tensor",
-                            "The places of the elements that are not zero, one a row.",
-                            compose_nonzero);
+  auto& nonzero =
+      composite(533, "nonzero(Tensor input) -> Tensor",
+                "The places of the elements that are not zero, one a row.", compose_nonzero);
   nonzero.measure = measure_mask;
   nonzero.method = true;
-  auto& select_row = kernel(534, "masked_select_of_count(Tensor input, Tensor mask, int count) "
-                                 "-> Tensor",
-                            "The elements where mask is true, when their number is known.",
-                            infer_flat, [](const Call&, Task* task) {
-                              task->attributes.clear();
-                              return absl::OkStatus();
-                            },
-                            backward_masked_select, save(1));
+  auto& select_row = kernel(
+      534,
+      "masked_select_of_count(Tensor input, Tensor mask, int count) "
+      "-> Tensor",
+      "The elements where mask is true, when their number is known.", infer_flat,
+      [](const Call&, Task* task) {
+        task->attributes.clear();
+        return absl::OkStatus();
+      },
+      backward_masked_select, save(1));
   select_row.kernel = "masked_select";
   select_row.method = false;
-  auto& masked_select = composite(535, "masked_select(Tensor input, Tensor mask) -> Tensor",
-                                  "The elements where mask is true, as one vector.",
-                                  compose_masked_select);
+  auto& masked_select =
+      composite(535, "masked_select(Tensor input, Tensor mask) -> Tensor",
+                "The elements where mask is true, as one vector.", compose_masked_select);
   masked_select.measure = measure_mask;
   masked_select.method = true;
   writes(kernel(536, "masked_scatter(Tensor input, Tensor mask, Tensor source) -> Tensor",
@@ -593,11 +610,14 @@ void add_index_rows(Catalog& c) {
   for (auto [number, name, doc] :
        {std::tuple{uint16_t{541}, "tril", "The part on and below a diagonal; the rest is 0."},
         std::tuple{uint16_t{542}, "triu", "The part on and above a diagonal; the rest is 0."}}) {
-    kernel(number, std::string(name) + "(Tensor input, int diagonal=0) -> Tensor", doc,
-           check_matrix, nullptr, [](Backward& b) {
-             static const OpRef lower("tril"), upper("triu");
-             b.set(0, call(b.node.op->name == "tril" ? lower : upper, {b.grad()}, {b.attr(0)}));
-           }, 0)
+    kernel(
+        number, std::string(name) + "(Tensor input, int diagonal=0) -> Tensor", doc, check_matrix,
+        nullptr,
+        [](Backward& b) {
+          static const OpRef lower("tril"), upper("triu");
+          b.set(0, call(b.node.op->name == "tril" ? lower : upper, {b.grad()}, {b.attr(0)}));
+        },
+        0)
         .shape_rule = "same";
   }
 }

@@ -47,8 +47,7 @@ absl::Status check_classes(const Call& call) {
   Dims expected{x->sizes[0]};
   expected.insert(expected.end(), x->sizes.begin() + 2, x->sizes.end());
   if (target->sizes.empty() || target->sizes[0] != x->sizes[0]) {
-    return value_error("Expected input batch_size (", x->sizes[0],
-                       ") to match target batch_size (",
+    return value_error("Expected input batch_size (", x->sizes[0], ") to match target batch_size (",
                        target->sizes.empty() ? 0 : target->sizes[0], ").");
   }
   if (target->sizes != expected) {
@@ -56,14 +55,16 @@ absl::Status check_classes(const Call& call) {
                          shape_text(target->sizes));
   }
   if (weight && (weight->rank() != 1 || weight->sizes[0] != x->sizes[1])) {
-    return runtime_error("weight tensor should be defined either for all ", x->sizes[1],
-                         " classes or no classes but got weight tensor of shape: ",
-                         shape_text(weight->sizes));
+    return runtime_error(
+        "weight tensor should be defined either for all ", x->sizes[1],
+        " classes or no classes but got weight tensor of shape: ", shape_text(weight->sizes));
   }
   return absl::OkStatus();
 }
 
-DType statistics_dtype(DType t) { return t == DType::kFloat64 ? t : DType::kFloat32; }
+DType statistics_dtype(DType t) {
+  return t == DType::kFloat64 ? t : DType::kFloat32;
+}
 
 absl::Status infer_cross_entropy(const Call& call, TensorSpecs* out) {
   GW_RETURN_IF_ERROR(check_classes(call));
@@ -106,14 +107,14 @@ Tensors compose_cross_entropy(const Call& call) {
   Tensor x = call.in(0), target = call.in(1), weight = call.in(2);
   double smoothing = call.attr(2).as_double();
   if (smoothing < 0 || smoothing > 1) {
-    return {poisoned(runtime_error("label_smoothing must be between 0.0 and 1.0. Got: ",
-                                   smoothing))};
+    return {
+        poisoned(runtime_error("label_smoothing must be between 0.0 and 1.0. Got: ", smoothing))};
   }
   const std::string& how = call.attr(1).as_string();
   bool single = x->rank() == 1;
   if (x->sizes.empty()) {
-    return {poisoned(runtime_error("cross_entropy expects logits of at least 1 dim, got ",
-                                   x->text()))};
+    return {
+        poisoned(runtime_error("cross_entropy expects logits of at least 1 dim, got ", x->text()))};
   }
   if (is_floating(target->dtype)) {
     // Class probabilities.
@@ -204,20 +205,23 @@ void add_loss_rows(Catalog& c) {
                        ComposeFn fn) {
     c.add(number, OpKind::kComposite, signature, doc).compose = fn;
   };
-  composite(740, "nn.functional.mse_loss(Tensor input, Tensor target, str reduction='mean') "
-                 "-> Tensor",
+  composite(740,
+            "nn.functional.mse_loss(Tensor input, Tensor target, str reduction='mean') "
+            "-> Tensor",
             "The mean (or sum) of squared differences.", [](const Call& call) {
               static const OpRef op("squared_error");
               return pair_loss(call, op);
             });
-  composite(741, "nn.functional.l1_loss(Tensor input, Tensor target, str reduction='mean') "
-                 "-> Tensor",
+  composite(741,
+            "nn.functional.l1_loss(Tensor input, Tensor target, str reduction='mean') "
+            "-> Tensor",
             "The mean (or sum) of absolute differences.", [](const Call& call) {
               static const OpRef op("absolute_error");
               return pair_loss(call, op);
             });
-  composite(742, "nn.functional.binary_cross_entropy_with_logits(Tensor input, Tensor target, "
-                 "str reduction='mean') -> Tensor",
+  composite(742,
+            "nn.functional.binary_cross_entropy_with_logits(Tensor input, Tensor target, "
+            "str reduction='mean') -> Tensor",
             "Binary cross entropy of sigmoid(input).", [](const Call& call) {
               static const OpRef op("bce_with_logits");
               if (call.in(0)->sizes != call.in(1)->sizes) {
@@ -227,14 +231,16 @@ void add_loss_rows(Catalog& c) {
               }
               return pair_loss(call, op);
             });
-  composite(743, "nn.functional.cross_entropy(Tensor input, Tensor target, Tensor? weight=None, "
-                 "int ignore_index=-100, str reduction='mean', float label_smoothing=0.0) "
-                 "-> Tensor",
+  composite(743,
+            "nn.functional.cross_entropy(Tensor input, Tensor target, Tensor? weight=None, "
+            "int ignore_index=-100, str reduction='mean', float label_smoothing=0.0) "
+            "-> Tensor",
             "-log softmax(input) at the target classes, or against class probabilities; a weighted "
             "mean divides by the weights' sum.",
             compose_cross_entropy);
-  composite(744, "nn.functional.nll_loss(Tensor input, Tensor target, Tensor? weight=None, "
-                 "int ignore_index=-100, str reduction='mean') -> Tensor",
+  composite(744,
+            "nn.functional.nll_loss(Tensor input, Tensor target, Tensor? weight=None, "
+            "int ignore_index=-100, str reduction='mean') -> Tensor",
             "Minus the log-probabilities at the target classes.", compose_nll);
   auto kernel = [&](uint16_t number, std::string_view signature, std::string_view doc,
                     std::string_view name, InferFn infer, BackwardFn backward, uint32_t inputs,
@@ -248,26 +254,30 @@ void add_loss_rows(Catalog& c) {
     r.checks = true;
     return r;
   };
-  kernel(750, "cross_entropy_rows(Tensor input, Tensor target, Tensor? weight, str reduction, "
-              "int ignore_index, float label_smoothing) -> "
-              "(Tensor loss, Tensor lse, Tensor total_weight)",
+  kernel(750,
+         "cross_entropy_rows(Tensor input, Tensor target, Tensor? weight, str reduction, "
+         "int ignore_index, float label_smoothing) -> "
+         "(Tensor loss, Tensor lse, Tensor total_weight)",
          "Cross entropy at class targets, in one pass.", "cross_entropy", infer_cross_entropy,
          backward_cross_entropy, save(0) | save(1) | save(2), save(1) | save(2))
       .no_grad_inputs = {2};
-  kernel(751, "cross_entropy_backward(Tensor grad, Tensor input, Tensor target, Tensor? weight, "
-              "Tensor lse, Tensor total_weight, str reduction, int ignore_index, "
-              "float label_smoothing) -> Tensor",
+  kernel(751,
+         "cross_entropy_backward(Tensor grad, Tensor input, Tensor target, Tensor? weight, "
+         "Tensor lse, Tensor total_weight, str reduction, int ignore_index, "
+         "float label_smoothing) -> Tensor",
          "The gradient of cross_entropy_rows.", "cross_entropy_backward", infer_second, nullptr, 0,
          0);
-  kernel(752, "nll_loss_rows(Tensor input, Tensor target, Tensor? weight, str reduction, "
-              "int ignore_index) -> (Tensor loss, Tensor total_weight)",
+  kernel(752,
+         "nll_loss_rows(Tensor input, Tensor target, Tensor? weight, str reduction, "
+         "int ignore_index) -> (Tensor loss, Tensor total_weight)",
          "Minus the log-probabilities at class targets.", "nll_loss", infer_nll, backward_nll,
          save(0) | save(1) | save(2), save(1))
       .no_grad_inputs = {2};
-  kernel(753, "nll_loss_backward(Tensor grad, Tensor input, Tensor target, Tensor? weight, "
-              "Tensor total_weight, str reduction, int ignore_index) -> Tensor",
-         "The gradient of nll_loss_rows.", "nll_loss_backward", infer_second,
-         backward_nll_backward, save(2) | save(3), 0)
+  kernel(753,
+         "nll_loss_backward(Tensor grad, Tensor input, Tensor target, Tensor? weight, "
+         "Tensor total_weight, str reduction, int ignore_index) -> Tensor",
+         "The gradient of nll_loss_rows.", "nll_loss_backward", infer_second, backward_nll_backward,
+         save(2) | save(3), 0)
       .no_grad_inputs = {1, 3, 4};
 }
 

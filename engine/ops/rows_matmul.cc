@@ -13,8 +13,8 @@ absl::Status same_dtype(const Call& call) {
     if (!t) continue;
     if (first && (*first)->dtype != t->dtype) {
       return runtime_error("expected m1 and m2 to have the same dtype, but got: ",
-                           std::string(dtype_name((*first)->dtype)), " != ",
-                           std::string(dtype_name(t->dtype)), " [", call.op->name, " of ",
+                           std::string(dtype_name((*first)->dtype)),
+                           " != ", std::string(dtype_name(t->dtype)), " [", call.op->name, " of ",
                            (*first)->text(), " and ", t->text(), "]");
     }
     if (!first) first = &t;
@@ -62,8 +62,8 @@ Tensors compose_mm(const Call& call) {
   const Tensor& a = call.in(0);
   const Tensor& b = call.in(1);
   if (a->rank() != 2 || b->rank() != 2) {
-    return {poisoned(runtime_error("[mm] mat1 and mat2 must be matrices, got ", a->text(), " and ",
-                                   b->text()))};
+    return {poisoned(
+        runtime_error("[mm] mat1 and mat2 must be matrices, got ", a->text(), " and ", b->text()))};
   }
   if (a->sizes[1] != b->sizes[0]) return {poisoned(shapes_error(a, b))};
   return {squeeze(bmm(unsqueeze(a, 0), unsqueeze(b, 0)), 0)};
@@ -144,11 +144,11 @@ Tensors compose_linear(const Call& call) {
   const Tensor& w = call.in(1);
   if (x->sizes.empty() || w->rank() != 2 || x->sizes.back() != w->sizes[1]) {
     int64_t rows = x->sizes.empty() ? 1 : x->numel() / std::max<int64_t>(x->sizes.back(), 1);
-    return {poisoned(runtime_error(
-        "mat1 and mat2 shapes cannot be multiplied (", rows, "x",
-        x->sizes.empty() ? 1 : x->sizes.back(), " and ", w->rank() == 2 ? w->sizes[1] : 0, "x",
-        w->rank() == 2 ? w->sizes[0] : 0, ") [linear of input ", x->text(), " and weight ",
-        w->text(), "]"))};
+    return {poisoned(runtime_error("mat1 and mat2 shapes cannot be multiplied (", rows, "x",
+                                   x->sizes.empty() ? 1 : x->sizes.back(), " and ",
+                                   w->rank() == 2 ? w->sizes[1] : 0, "x",
+                                   w->rank() == 2 ? w->sizes[0] : 0, ") [linear of input ",
+                                   x->text(), " and weight ", w->text(), "]"))};
   }
   Dims sizes = x->sizes;
   sizes.back() = w->sizes[0];
@@ -181,8 +181,8 @@ Tensors compose_outer(const Call& call) {
   const Tensor& a = call.in(0);
   const Tensor& b = call.in(1);
   if (a->rank() != 1 || b->rank() != 1) {
-    return {poisoned(runtime_error("outer: Expected 1-D arguments, but got ", a->text(), " and ",
-                                   b->text()))};
+    return {poisoned(
+        runtime_error("outer: Expected 1-D arguments, but got ", a->text(), " and ", b->text()))};
   }
   return {mul(unsqueeze(a, 1), b)};
 }
@@ -222,8 +222,9 @@ void add_matmul_rows(Catalog& c) {
             compose_matmul, "matmul");
   composite(484, "nn.functional.linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
             "input @ weight.T + bias.", compose_linear, "linear");
-  composite(485, "addmm(Tensor input, Tensor mat1, Tensor mat2, *, Scalar beta=1, "
-                 "Scalar alpha=1) -> Tensor",
+  composite(485,
+            "addmm(Tensor input, Tensor mat1, Tensor mat2, *, Scalar beta=1, "
+            "Scalar alpha=1) -> Tensor",
             "beta * input + alpha * mat1 @ mat2.", compose_addmm, "");
   composite(486, "dot(Tensor input, Tensor tensor) -> Tensor", "Sum of products of two vectors.",
             compose_dot, "scalar");

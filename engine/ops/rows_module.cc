@@ -19,7 +19,9 @@ Tensor uniform(Dims sizes, double bound, DType dtype) {
   return call_in_place(op, {new_tensor({dtype, std::move(sizes), {}})}, {-bound, bound});
 }
 
-Tensor constant(Dims sizes, double value, DType dtype) { return full(sizes, value, dtype); }
+Tensor constant(Dims sizes, double value, DType dtype) {
+  return full(sizes, value, dtype);
+}
 
 absl::Status positive(const Call& call, std::initializer_list<int> slots) {
   for (int slot : slots) {
@@ -113,28 +115,41 @@ void add_module_rows(Catalog& c) {
   };
   // Modules without state: a constructor schema and a forward.
   ComposeFn nothing = [](const Call&) { return Tensors(); };
-  row(900, "nn.Linear(int in_features, int out_features, bool bias=True, *, dtype dtype) "
-           "-> Tensor[]",
+  row(
+      900,
+      "nn.Linear(int in_features, int out_features, bool bias=True, *, dtype dtype) "
+      "-> Tensor[]",
       "y = x @ weight.T + bias; weight [out_features, in_features], bias [out_features], both "
       "uniform in +-1/sqrt(in_features).",
-      make_linear, [](const Call& call) { return positive(call, {0, 1}); }, {"weight", "bias"}, {},
-      "nn.functional.linear");
-  row(901, "nn.Conv2d(int in_channels, int out_channels, int[] kernel_size, int[] stride=[1], "
-           "int[] padding=[0], int[] dilation=[1], int groups=1, bool bias=True, "
-           "str padding_mode='zeros', *, dtype dtype) -> Tensor[]",
+      make_linear,
+      [](const Call& call) {
+        return positive(call, {0, 1});
+      },
+      {"weight", "bias"}, {}, "nn.functional.linear");
+  row(
+      901,
+      "nn.Conv2d(int in_channels, int out_channels, int[] kernel_size, int[] stride=[1], "
+      "int[] padding=[0], int[] dilation=[1], int groups=1, bool bias=True, "
+      "str padding_mode='zeros', *, dtype dtype) -> Tensor[]",
       "Convolution of [N, C, H, W]; weight [out_channels, in_channels / groups, kH, kW], bias "
       "[out_channels], both uniform in +-1/sqrt(fan_in).",
-      make_conv2d, [](const Call& call) { return positive(call, {0, 1}); }, {"weight", "bias"}, {},
-      "nn.functional.conv2d");
-  row(902, "nn.BatchNorm2d(int num_features, float eps=1e-05, float? momentum=0.1, "
-           "bool affine=True, bool track_running_stats=True, *, dtype dtype) -> Tensor[]",
+      make_conv2d,
+      [](const Call& call) {
+        return positive(call, {0, 1});
+      },
+      {"weight", "bias"}, {}, "nn.functional.conv2d");
+  row(
+      902,
+      "nn.BatchNorm2d(int num_features, float eps=1e-05, float? momentum=0.1, "
+      "bool affine=True, bool track_running_stats=True, *, dtype dtype) -> Tensor[]",
       "Normalises each channel of [N, C, H, W] over the batch; weight ones, bias zeros.",
       make_batch_norm, [](const Call& call) { return positive(call, {0}); }, {"weight", "bias"},
       {"running_mean", "running_var", "num_batches_tracked"}, "nn.functional.batch_norm");
   row(903, "nn.ReLU(bool inplace=False) -> Tensor[]", "max(x, 0).", nothing, nullptr, {}, {},
       "relu");
-  row(904, "nn.MaxPool2d(int[] kernel_size, int[]? stride=None, int[] padding=[0], "
-           "int[] dilation=[1], bool return_indices=False, bool ceil_mode=False) -> Tensor[]",
+  row(904,
+      "nn.MaxPool2d(int[] kernel_size, int[]? stride=None, int[] padding=[0], "
+      "int[] dilation=[1], bool return_indices=False, bool ceil_mode=False) -> Tensor[]",
       "The largest of each window of [N, C, H, W].", nothing, nullptr, {}, {},
       "nn.functional.max_pool2d");
   row(905, "nn.Flatten(int start_dim=1, int end_dim=-1) -> Tensor[]",
@@ -142,14 +157,20 @@ void add_module_rows(Catalog& c) {
   row(906, "nn.Dropout(float p=0.5, bool inplace=False) -> Tensor[]",
       "Zeroes elements with probability p in training.", nothing, nullptr, {}, {},
       "nn.functional.dropout");
-  row(907, "nn.Embedding(int num_embeddings, int embedding_dim, int? padding_idx=None, *, "
-           "dtype dtype) -> Tensor[]",
+  row(
+      907,
+      "nn.Embedding(int num_embeddings, int embedding_dim, int? padding_idx=None, *, "
+      "dtype dtype) -> Tensor[]",
       "A row of weight [num_embeddings, embedding_dim] for each index; weight is normal, the "
       "padding_idx row zero.",
-      make_embedding, [](const Call& call) { return positive(call, {0, 1}); }, {"weight"}, {},
-      "nn.functional.embedding");
-  row(908, "nn.LayerNorm(int[] normalized_shape, float eps=1e-05, bool elementwise_affine=True, "
-           "bool bias=True, *, dtype dtype) -> Tensor[]",
+      make_embedding,
+      [](const Call& call) {
+        return positive(call, {0, 1});
+      },
+      {"weight"}, {}, "nn.functional.embedding");
+  row(908,
+      "nn.LayerNorm(int[] normalized_shape, float eps=1e-05, bool elementwise_affine=True, "
+      "bool bias=True, *, dtype dtype) -> Tensor[]",
       "Normalises over the last dimensions; weight ones, bias zeros.", make_layer_norm, nullptr,
       {"weight", "bias"}, {}, "nn.functional.layer_norm");
 }

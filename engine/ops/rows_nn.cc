@@ -27,8 +27,8 @@ absl::Status infer_conv(const Call& call, TensorSpecs* out) {
   int spatial = w->rank() - 2;
   if (spatial < 1 || spatial > 3 || x->rank() != w->rank()) {
     return runtime_error("Expected ", w->rank() - 1, "D (unbatched) or ", w->rank(),
-                         "D (batched) input to conv, but got input of size: ",
-                         shape_text(x->sizes), " and weight of size: ", shape_text(w->sizes));
+                         "D (batched) input to conv, but got input of size: ", shape_text(x->sizes),
+                         " and weight of size: ", shape_text(w->sizes));
   }
   if (x->dtype != w->dtype || (bias && bias->dtype != x->dtype)) {
     return runtime_error("Input type (", std::string(dtype_name(x->dtype)), ") and weight type (",
@@ -141,8 +141,8 @@ Tensors conv_nd(const Call& call, int spatial) {
   Tensor x = call.in(0);
   const Tensor& w = call.in(1);
   if (w->rank() != spatial + 2) {
-    return {poisoned(runtime_error("conv", spatial, "d expects a ", spatial + 2,
-                                   "D weight, got ", w->text()))};
+    return {poisoned(
+        runtime_error("conv", spatial, "d expects a ", spatial + 2, "D weight, got ", w->text()))};
   }
   bool single = x->rank() == spatial + 1;
   if (single) x = unsqueeze(x, 0);
@@ -153,8 +153,7 @@ Tensors conv_nd(const Call& call, int spatial) {
   for (auto* list : {&stride, &dilation, &given}) {
     if (!list->ok()) return {poisoned(list->status())};
   }
-  Tensor out = gradwire::call(conv, {x, w, call.in(2)},
-                              {*stride, *given, *dilation, call.attr(3)});
+  Tensor out = gradwire::call(conv, {x, w, call.in(2)}, {*stride, *given, *dilation, call.attr(3)});
   return {single ? squeeze(out, 0) : out};
 }
 
@@ -274,8 +273,8 @@ Tensors max_pool_nd(const Call& call, int spatial) {
                                    spatial + 2, "D input, got ", x->text()))};
   }
   if (single) x = unsqueeze(x, 0);
-  Tensors out = call_many(op, {x}, {call.attr(0), call.attr(1), call.attr(2), call.attr(3),
-                                    call.attr(4)});
+  Tensors out =
+      call_many(op, {x}, {call.attr(0), call.attr(1), call.attr(2), call.attr(3), call.attr(4)});
   if (out[0]->poison) return {out[0]};
   if (single) {
     for (Tensor& t : out) t = squeeze(t, 0);
@@ -350,7 +349,9 @@ absl::Status infer_adaptive(const Call& call, TensorSpecs* out) {
 
 // --- normalisation -------------------------------------------------------------------------------
 
-DType statistics_dtype(DType t) { return t == DType::kFloat64 ? t : DType::kFloat32; }
+DType statistics_dtype(DType t) {
+  return t == DType::kFloat64 ? t : DType::kFloat32;
+}
 
 // inputs x, weight?, bias?, running_mean?, running_var?; attributes momentum, eps.
 absl::Status infer_batch_norm(const Call& call, TensorSpecs* out) {
@@ -421,13 +422,13 @@ Tensors compose_batch_norm(const Call& call) {
     return {call_many(train_op, {x, weight, bias, mean, var}, {call.attr(1), call.attr(2)})[0]};
   }
   if (!mean || !var) {
-    return {poisoned(runtime_error("Expected running_mean and running_var to be defined when "
-                                   "training=False"))};
+    return {
+        poisoned(runtime_error("Expected running_mean and running_var to be defined when "
+                               "training=False"))};
   }
   if (x->rank() < 2 || mean->numel() != x->sizes[1]) {
-    return {poisoned(runtime_error("running_mean should contain ",
-                                   x->rank() < 2 ? 0 : x->sizes[1], " elements not ",
-                                   mean->numel()))};
+    return {poisoned(runtime_error("running_mean should contain ", x->rank() < 2 ? 0 : x->sizes[1],
+                                   " elements not ", mean->numel()))};
   }
   int rank = x->rank();
   Tensor shifted = gradwire::call(add_op, {var, nullptr}, {{}, call.attr(2), 1});
@@ -450,8 +451,8 @@ absl::Status infer_layer_norm(const Call& call, TensorSpecs* out) {
 
 void backward_layer_norm(Backward& b) {
   static const OpRef op("layer_norm_backward");
-  Tensors grads = call_many(op, {b.grad(0), b.input(0), b.input(1), b.output(1), b.output(2)},
-                            {b.attr(0)});
+  Tensors grads =
+      call_many(op, {b.grad(0), b.input(0), b.input(1), b.output(1), b.output(2)}, {b.attr(0)});
   for (int i = 0; i < 3 && i < static_cast<int>(grads.size()); ++i) {
     if (b.needs(i)) b.set(i, grads[i]);
   }
@@ -476,8 +477,7 @@ Tensors compose_layer_norm(const Call& call) {
               std::equal(shape.begin(), shape.end(), x->sizes.end() - dims);
   if (!fits) {
     return {poisoned(runtime_error("Given normalized_shape=", shape_text(shape),
-                                   ", expected input with shape [*, ",
-                                   shape_text(shape).substr(1),
+                                   ", expected input with shape [*, ", shape_text(shape).substr(1),
                                    ", but got input of size", shape_text(x->sizes)))};
   }
   for (int i : {1, 2}) {
@@ -560,122 +560,151 @@ void add_nn_rows(Catalog& c) {
     r.type_rule = std::string(type);
     return r;
   };
-  kernel(630, "conv(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, "
-              "int[] dilation, int groups) -> Tensor",
+  kernel(630,
+         "conv(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, "
+         "int[] dilation, int groups) -> Tensor",
          "Convolution over 1 to 3 spatial dimensions.", infer_conv, nullptr, backward_conv,
          save(0) | save(1), 0);
-  kernel(631, "conv_backward_input(Tensor grad, Tensor weight, int[] stride, int[] padding, "
-              "int[] dilation, int groups, int[] sizes) -> Tensor",
+  kernel(631,
+         "conv_backward_input(Tensor grad, Tensor weight, int[] stride, int[] padding, "
+         "int[] dilation, int groups, int[] sizes) -> Tensor",
          "The gradient of conv's input.", infer_conv_gradient, lower_conv_gradient,
          backward_conv_input, save(0) | save(1), 0);
-  kernel(632, "conv_backward_weight(Tensor grad, Tensor input, int[] stride, int[] padding, "
-              "int[] dilation, int groups, int[] sizes) -> Tensor",
+  kernel(632,
+         "conv_backward_weight(Tensor grad, Tensor input, int[] stride, int[] padding, "
+         "int[] dilation, int groups, int[] sizes) -> Tensor",
          "The gradient of conv's weight.", infer_conv_gradient, lower_conv_gradient,
          backward_conv_weight, save(0) | save(1), 0);
-  composite(633, "nn.functional.conv1d(Tensor input, Tensor weight, Tensor? bias=None, "
-                 "int[] stride=[1], int[] padding=[0], int[] dilation=[1], int groups=1) -> Tensor",
-            "Convolution of [N, C, L].", [](const Call& call) { return conv_nd(call, 1); }, "conv",
-            "same");
-  composite(634, "nn.functional.conv2d(Tensor input, Tensor weight, Tensor? bias=None, "
-                 "int[] stride=[1], int[] padding=[0], int[] dilation=[1], int groups=1) -> Tensor",
-            "Convolution of [N, C, H, W].", [](const Call& call) { return conv_nd(call, 2); },
-            "conv", "same");
-  composite(635, "nn.functional.conv3d(Tensor input, Tensor weight, Tensor? bias=None, "
-                 "int[] stride=[1], int[] padding=[0], int[] dilation=[1], int groups=1) -> Tensor",
-            "Convolution of [N, C, D, H, W].", [](const Call& call) { return conv_nd(call, 3); },
-            "conv", "same");
-  kernel(640, "max_pool(Tensor input, int[] kernel_size, int[]? stride=None, int[] padding=[0], "
-              "int[] dilation=[1], bool ceil_mode=False) -> (Tensor output, Tensor indices)",
+  composite(
+      633,
+      "nn.functional.conv1d(Tensor input, Tensor weight, Tensor? bias=None, "
+      "int[] stride=[1], int[] padding=[0], int[] dilation=[1], int groups=1) -> Tensor",
+      "Convolution of [N, C, L].", [](const Call& call) { return conv_nd(call, 1); }, "conv",
+      "same");
+  composite(
+      634,
+      "nn.functional.conv2d(Tensor input, Tensor weight, Tensor? bias=None, "
+      "int[] stride=[1], int[] padding=[0], int[] dilation=[1], int groups=1) -> Tensor",
+      "Convolution of [N, C, H, W].", [](const Call& call) { return conv_nd(call, 2); }, "conv",
+      "same");
+  composite(
+      635,
+      "nn.functional.conv3d(Tensor input, Tensor weight, Tensor? bias=None, "
+      "int[] stride=[1], int[] padding=[0], int[] dilation=[1], int groups=1) -> Tensor",
+      "Convolution of [N, C, D, H, W].", [](const Call& call) { return conv_nd(call, 3); }, "conv",
+      "same");
+  kernel(640,
+         "max_pool(Tensor input, int[] kernel_size, int[]? stride=None, int[] padding=[0], "
+         "int[] dilation=[1], bool ceil_mode=False) -> (Tensor output, Tensor indices)",
          "The largest of each window, and its place in the plane.", infer_max_pool, lower_max_pool,
          backward_max_pool, 0, save(1));
   kernel(641, "max_pool_backward(Tensor grad, Tensor indices, int[] sizes) -> Tensor",
          "The gradient of max_pool's input.", infer_like_attribute, lower_drop_last,
          backward_max_pool_backward, save(1), 0);
-  composite(642, "nn.functional.max_pool2d(Tensor input, int[] kernel_size, int[]? stride=None, "
-                 "int[] padding=[0], int[] dilation=[1], bool ceil_mode=False, "
-                 "bool return_indices=False) -> Tensor",
-            "The largest of each window of [N, C, H, W].",
-            [](const Call& call) { return max_pool_nd(call, 2); }, "pool", "same");
-  composite(643, "nn.functional.max_pool1d(Tensor input, int[] kernel_size, int[]? stride=None, "
-                 "int[] padding=[0], int[] dilation=[1], bool ceil_mode=False, "
-                 "bool return_indices=False) -> Tensor",
-            "The largest of each window of [N, C, L].",
-            [](const Call& call) { return max_pool_nd(call, 1); }, "pool", "same");
-  kernel(644, "avg_pool(Tensor input, int[] kernel_size, int[]? stride=None, int[] padding=[0], "
-              "bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) "
-              "-> Tensor",
+  composite(
+      642,
+      "nn.functional.max_pool2d(Tensor input, int[] kernel_size, int[]? stride=None, "
+      "int[] padding=[0], int[] dilation=[1], bool ceil_mode=False, "
+      "bool return_indices=False) -> Tensor",
+      "The largest of each window of [N, C, H, W].",
+      [](const Call& call) { return max_pool_nd(call, 2); }, "pool", "same");
+  composite(
+      643,
+      "nn.functional.max_pool1d(Tensor input, int[] kernel_size, int[]? stride=None, "
+      "int[] padding=[0], int[] dilation=[1], bool ceil_mode=False, "
+      "bool return_indices=False) -> Tensor",
+      "The largest of each window of [N, C, L].",
+      [](const Call& call) { return max_pool_nd(call, 1); }, "pool", "same");
+  kernel(644,
+         "avg_pool(Tensor input, int[] kernel_size, int[]? stride=None, int[] padding=[0], "
+         "bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) "
+         "-> Tensor",
          "The mean of each window.", infer_avg_pool, lower_avg_pool, backward_avg_pool, 0, 0);
-  kernel(645, "avg_pool_backward(Tensor grad, int[] kernel_size, int[]? stride, int[] padding, "
-              "bool ceil_mode, bool count_include_pad, int? divisor_override, int[] sizes) "
-              "-> Tensor",
+  kernel(645,
+         "avg_pool_backward(Tensor grad, int[] kernel_size, int[]? stride, int[] padding, "
+         "bool ceil_mode, bool count_include_pad, int? divisor_override, int[] sizes) "
+         "-> Tensor",
          "The gradient of avg_pool's input.", infer_like_attribute, lower_avg_pool,
          backward_avg_pool_backward, 0, 0);
-  composite(646, "nn.functional.avg_pool2d(Tensor input, int[] kernel_size, int[]? stride=None, "
-                 "int[] padding=[0], bool ceil_mode=False, bool count_include_pad=True, "
-                 "int? divisor_override=None) -> Tensor",
-            "The mean of each window of [N, C, H, W].",
-            [](const Call& call) { return avg_pool_nd(call, 2); }, "pool", "same");
-  kernel(647, "adaptive_avg_pool(Tensor input, int[] output_size) -> Tensor",
-         "Means over windows that give output_size.", infer_adaptive,
-         [](const Call&, Task* task) {
-           task->attributes.clear();
-           return absl::OkStatus();
-         },
-         [](Backward& b) {
-           static const OpRef op("adaptive_avg_pool_backward");
-           const Dims& sizes = b.input_spec(0).sizes;
-           b.set(0, call(op, {b.grad()}, {IntList(sizes.begin(), sizes.end())}));
-         },
-         0, 0);
-  kernel(648, "adaptive_avg_pool_backward(Tensor grad, int[] sizes) -> Tensor",
-         "The gradient of adaptive_avg_pool's input.", infer_like_attribute, lower_drop_last,
-         [](Backward& b) {
-           static const OpRef op("adaptive_avg_pool");
-           const Dims& sizes = b.input_spec(0).sizes;
-           b.set(0, call(op, {b.grad()}, {IntList(sizes.begin() + 2, sizes.end())}));
-         },
-         0, 0);
-  composite(649, "nn.functional.adaptive_avg_pool2d(Tensor input, int[] output_size) -> Tensor",
-            "Means over windows that give output_size.",
-            [](const Call& call) -> Tensors {
-              static const OpRef op("adaptive_avg_pool");
-              const Tensor& x = call.in(0);
-              if (x->rank() == 3) {
-                return {squeeze(gradwire::call(op, {unsqueeze(x, 0)}, {call.attr(0)}), 0)};
-              }
-              if (x->rank() != 4) {
-                return {poisoned(runtime_error("adaptive_avg_pool2d(): Expected 3D or 4D tensor, "
-                                               "but got ", x->text()))};
-              }
-              return {gradwire::call(op, {x}, {call.attr(0)})};
-            },
-            "", "same");
-  auto& train = kernel(660, "batch_norm_train(Tensor input, Tensor? weight, Tensor? bias, "
-                            "Tensor? running_mean, Tensor? running_var, float momentum, "
-                            "float eps) -> (Tensor output, Tensor mean, Tensor rstd)",
-                       "Normalises by the batch's statistics and updates the running ones.",
-                       infer_batch_norm, lower_batch_norm, backward_batch_norm,
-                       save(0) | save(1), save(1) | save(2));
+  composite(
+      646,
+      "nn.functional.avg_pool2d(Tensor input, int[] kernel_size, int[]? stride=None, "
+      "int[] padding=[0], bool ceil_mode=False, bool count_include_pad=True, "
+      "int? divisor_override=None) -> Tensor",
+      "The mean of each window of [N, C, H, W].",
+      [](const Call& call) { return avg_pool_nd(call, 2); }, "pool", "same");
+  kernel(
+      647, "adaptive_avg_pool(Tensor input, int[] output_size) -> Tensor",
+      "Means over windows that give output_size.", infer_adaptive,
+      [](const Call&, Task* task) {
+        task->attributes.clear();
+        return absl::OkStatus();
+      },
+      [](Backward& b) {
+        static const OpRef op("adaptive_avg_pool_backward");
+        const Dims& sizes = b.input_spec(0).sizes;
+        b.set(0, call(op, {b.grad()}, {IntList(sizes.begin(), sizes.end())}));
+      },
+      0, 0);
+  kernel(
+      648, "adaptive_avg_pool_backward(Tensor grad, int[] sizes) -> Tensor",
+      "The gradient of adaptive_avg_pool's input.", infer_like_attribute, lower_drop_last,
+      [](Backward& b) {
+        static const OpRef op("adaptive_avg_pool");
+        const Dims& sizes = b.input_spec(0).sizes;
+        b.set(0, call(op, {b.grad()}, {IntList(sizes.begin() + 2, sizes.end())}));
+      },
+      0, 0);
+  composite(
+      649, "nn.functional.adaptive_avg_pool2d(Tensor input, int[] output_size) -> Tensor",
+      "Means over windows that give output_size.",
+      [](const Call& call) -> Tensors {
+        static const OpRef op("adaptive_avg_pool");
+        const Tensor& x = call.in(0);
+        if (x->rank() == 3) {
+          return {squeeze(gradwire::call(op, {unsqueeze(x, 0)}, {call.attr(0)}), 0)};
+        }
+        if (x->rank() != 4) {
+          return {
+              poisoned(runtime_error("adaptive_avg_pool2d(): Expected 3D or 4D tensor, "
+                                     "but got ",
+                                     x->text()))};
+        }
+        return {gradwire::call(op, {x}, {call.attr(0)})};
+      },
+      "", "same");
+  auto& train =
+      kernel(660,
+             "batch_norm_train(Tensor input, Tensor? weight, Tensor? bias, "
+             "Tensor? running_mean, Tensor? running_var, float momentum, "
+             "float eps) -> (Tensor output, Tensor mean, Tensor rstd)",
+             "Normalises by the batch's statistics and updates the running ones.", infer_batch_norm,
+             lower_batch_norm, backward_batch_norm, save(0) | save(1), save(1) | save(2));
   train.kernel = "batch_norm";
   train.no_grad_inputs = {3, 4};
-  kernel(661, "batch_norm_backward(Tensor grad, Tensor input, Tensor? weight, Tensor mean, "
-              "Tensor rstd) -> (Tensor dinput, Tensor dweight, Tensor dbias)",
+  kernel(661,
+         "batch_norm_backward(Tensor grad, Tensor input, Tensor? weight, Tensor mean, "
+         "Tensor rstd) -> (Tensor dinput, Tensor dweight, Tensor dbias)",
          "The gradients of batch_norm_train.", infer_batch_norm_backward, nullptr, nullptr, 0, 0);
-  composite(662, "nn.functional.batch_norm(Tensor input, Tensor? running_mean, "
-                 "Tensor? running_var, Tensor? weight=None, Tensor? bias=None, "
-                 "bool training=False, float momentum=0.1, float eps=1e-05) -> Tensor",
+  composite(662,
+            "nn.functional.batch_norm(Tensor input, Tensor? running_mean, "
+            "Tensor? running_var, Tensor? weight=None, Tensor? bias=None, "
+            "bool training=False, float momentum=0.1, float eps=1e-05) -> Tensor",
             "Normalises each channel by batch (training) or running statistics.",
             compose_batch_norm, "same", "same");
-  auto& layer = kernel(663, "layer_norm_rows(Tensor input, Tensor? weight, Tensor? bias, "
-                            "int dims, float eps) -> (Tensor output, Tensor mean, Tensor rstd)",
+  auto& layer = kernel(663,
+                       "layer_norm_rows(Tensor input, Tensor? weight, Tensor? bias, "
+                       "int dims, float eps) -> (Tensor output, Tensor mean, Tensor rstd)",
                        "Normalises over the last dims.", infer_layer_norm, nullptr,
                        backward_layer_norm, save(0) | save(1), save(1) | save(2));
   layer.kernel = "layer_norm";
-  kernel(664, "layer_norm_backward(Tensor grad, Tensor input, Tensor? weight, Tensor mean, "
-              "Tensor rstd, int dims) -> (Tensor dinput, Tensor dweight, Tensor dbias)",
+  kernel(664,
+         "layer_norm_backward(Tensor grad, Tensor input, Tensor? weight, Tensor mean, "
+         "Tensor rstd, int dims) -> (Tensor dinput, Tensor dweight, Tensor dbias)",
          "The gradients of layer_norm_rows.", infer_layer_norm_backward, nullptr, nullptr, 0, 0);
-  composite(665, "nn.functional.layer_norm(Tensor input, int[] normalized_shape, "
-                 "Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> Tensor",
+  composite(665,
+            "nn.functional.layer_norm(Tensor input, int[] normalized_shape, "
+            "Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> Tensor",
             "Normalises over the last dimensions: (x - mean) / sqrt(var + eps) * weight + bias.",
             compose_layer_norm, "same", "same");
   for (auto [number, name, backward] :
@@ -687,42 +716,48 @@ void add_nn_rows(Catalog& c) {
   }
   for (auto [number, name] : {std::tuple{uint16_t{682}, "softmax_backward"},
                               std::tuple{uint16_t{683}, "log_softmax_backward"}}) {
-    kernel(number, std::string(name) + "(Tensor grad, Tensor output, int dim) -> Tensor",
-           "The gradient of the input.",
-           [](const Call& call, TensorSpecs* out) {
-             out->push_back({call.in(0)->dtype, call.in(0)->sizes, {}});
-             return absl::OkStatus();
-           },
-           lower_softmax, nullptr, 0, 0);
+    kernel(
+        number, std::string(name) + "(Tensor grad, Tensor output, int dim) -> Tensor",
+        "The gradient of the input.",
+        [](const Call& call, TensorSpecs* out) {
+          out->push_back({call.in(0)->dtype, call.in(0)->sizes, {}});
+          return absl::OkStatus();
+        },
+        lower_softmax, nullptr, 0, 0);
   }
-  composite(684, "softmax(Tensor input, int dim, dtype? dtype=None) -> Tensor",
-            "exp(input) / sum(exp(input)) along dim.",
-            [](const Call& call) {
-              static const OpRef op("softmax_along");
-              return softmax_as(call, op);
-            },
-            "same", "")
+  composite(
+      684, "softmax(Tensor input, int dim, dtype? dtype=None) -> Tensor",
+      "exp(input) / sum(exp(input)) along dim.",
+      [](const Call& call) {
+        static const OpRef op("softmax_along");
+        return softmax_as(call, op);
+      },
+      "same", "")
       .method = true;
-  composite(685, "log_softmax(Tensor input, int dim, dtype? dtype=None) -> Tensor",
-            "log(softmax(input)) along dim.",
-            [](const Call& call) {
-              static const OpRef op("log_softmax_along");
-              return softmax_as(call, op);
-            },
-            "same", "")
+  composite(
+      685, "log_softmax(Tensor input, int dim, dtype? dtype=None) -> Tensor",
+      "log(softmax(input)) along dim.",
+      [](const Call& call) {
+        static const OpRef op("log_softmax_along");
+        return softmax_as(call, op);
+      },
+      "same", "")
       .method = true;
-  composite(690, "nn.functional.gelu(Tensor input, str approximate='none') -> Tensor",
-            "input * Phi(input), by erf or, with approximate='tanh', by tanh.",
-            [](const Call& call) -> Tensors {
-              static const OpRef erf("nn.functional.gelu_erf"), tanh("nn.functional.gelu_tanh");
-              const std::string& how = call.attr(0).as_string();
-              if (how != "none" && how != "tanh") {
-                return {poisoned(runtime_error("approximate argument must be either none or tanh, "
-                                               "got ", how))};
-              }
-              return {gradwire::call(how == "tanh" ? tanh : erf, {call.in(0)})};
-            },
-            "same", "float_only");
+  composite(
+      690, "nn.functional.gelu(Tensor input, str approximate='none') -> Tensor",
+      "input * Phi(input), by erf or, with approximate='tanh', by tanh.",
+      [](const Call& call) -> Tensors {
+        static const OpRef erf("nn.functional.gelu_erf"), tanh("nn.functional.gelu_tanh");
+        const std::string& how = call.attr(0).as_string();
+        if (how != "none" && how != "tanh") {
+          return {
+              poisoned(runtime_error("approximate argument must be either none or tanh, "
+                                     "got ",
+                                     how))};
+        }
+        return {gradwire::call(how == "tanh" ? tanh : erf, {call.in(0)})};
+      },
+      "same", "float_only");
 }
 
 }  // namespace gradwire

@@ -35,20 +35,23 @@ void add_optimizer_rows(Catalog& c) {
     r.kernel = std::string(kernel);
     r.signature.outputs = std::move(state);
   };
-  row(1000, "optim.SGD(Tensor[] params, *, float lr=0.001, float momentum=0.0, "
-            "float dampening=0.0, float weight_decay=0.0, bool nesterov=False, "
-            "bool maximize=False) -> Object",
+  row(1000,
+      "optim.SGD(Tensor[] params, *, float lr=0.001, float momentum=0.0, "
+      "float dampening=0.0, float weight_decay=0.0, bool nesterov=False, "
+      "bool maximize=False) -> Object",
       "Stochastic gradient descent: buf = momentum * buf + (1 - dampening) * grad, "
       "p -= lr * buf; the first step's buf is the gradient.",
       "sgd_step", {"step", "momentum_buffer"});
-  row(1001, "optim.Adam(Tensor[] params, *, float lr=0.001, float beta1=0.9, float beta2=0.999, "
-            "float eps=1e-08, float weight_decay=0.0, bool amsgrad=False, bool maximize=False) "
-            "-> Object",
+  row(1001,
+      "optim.Adam(Tensor[] params, *, float lr=0.001, float beta1=0.9, float beta2=0.999, "
+      "float eps=1e-08, float weight_decay=0.0, bool amsgrad=False, bool maximize=False) "
+      "-> Object",
       "Adam (Kingma and Ba 2015); weight_decay is added to the gradient.", "adam_step",
       {"step", "exp_avg", "exp_avg_sq", "max_exp_avg_sq"});
-  row(1002, "optim.AdamW(Tensor[] params, *, float lr=0.001, float beta1=0.9, float beta2=0.999, "
-            "float eps=1e-08, float weight_decay=0.01, bool amsgrad=False, bool maximize=False) "
-            "-> Object",
+  row(1002,
+      "optim.AdamW(Tensor[] params, *, float lr=0.001, float beta1=0.9, float beta2=0.999, "
+      "float eps=1e-08, float weight_decay=0.01, bool amsgrad=False, bool maximize=False) "
+      "-> Object",
       "Adam with decoupled weight decay (Loshchilov and Hutter 2019).", "adam_step",
       {"step", "exp_avg", "exp_avg_sq", "max_exp_avg_sq"});
 }

@@ -35,9 +35,8 @@ void add_arithmetic(Catalog& c) {
   c.pointwise(103, "true_divide(Operand input, Operand other) -> Tensor",
               "input / other; integers give the default float.", R::kPromoteFloat,
               [](E x, E y) { return x / y; });
-  c.pointwise(104, "floor_divide(Operand input, Operand other) -> Tensor",
-              "floor(input / other).", R::kPromote,
-              [](E x, E y) { return expr::floor_divide(x, y); });
+  c.pointwise(104, "floor_divide(Operand input, Operand other) -> Tensor", "floor(input / other).",
+              R::kPromote, [](E x, E y) { return expr::floor_divide(x, y); });
   c.pointwise(105, "remainder(Operand input, Operand other) -> Tensor",
               "input - other * floor(input / other): Python's %, with the divisor's sign.",
               R::kPromote, [](E x, E y) { return expr::remainder(x, y); });
@@ -66,19 +65,20 @@ void add_arithmetic(Catalog& c) {
   c.pointwise(113, "rsub(Operand input, Operand other, *, Scalar alpha=1) -> Tensor",
               "other - alpha * input.", R::kNoBool,
               [](E x, E y, E alpha) { return y - alpha * x; });
-  c.pointwise(114, "addcmul(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1) "
-                   "-> Tensor",
+  c.pointwise(114,
+              "addcmul(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1) "
+              "-> Tensor",
               "input + value * tensor1 * tensor2.", R::kPromote,
               [](E x, E a, E b, E v) { return x + v * a * b; });
-  c.pointwise(115, "addcdiv(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1) "
-                   "-> Tensor",
+  c.pointwise(115,
+              "addcdiv(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1) "
+              "-> Tensor",
               "input + value * tensor1 / tensor2.", R::kPromoteFloat,
               [](E x, E a, E b, E v) { return x + v * (a / b); });
   c.pointwise(116, "lerp(Tensor input, Tensor end, Operand weight) -> Tensor",
               "input + weight * (end - input), exact at both ends.", R::kFloatOnly,
               [](E x, E y, E w) {
-                return expr::select(expr::abs(w) < 0.5, x + w * (y - x),
-                                    y - (y - x) * (1.0 - w));
+                return expr::select(expr::abs(w) < 0.5, x + w * (y - x), y - (y - x) * (1.0 - w));
               });
 }
 
@@ -114,15 +114,17 @@ void add_functions(Catalog& c) {
   unary(154, "asinh", "Inverse hyperbolic sine.", [](E x) { return expr::asinh(x); });
   unary(155, "acosh", "Inverse hyperbolic cosine.", [](E x) { return expr::acosh(x); });
   unary(156, "atanh", "Inverse hyperbolic tangent.", [](E x) { return expr::atanh(x); });
-  unary(157, "floor", "Largest integer not above.", [](E x) { return expr::floor(x); },
-        R::kPromote);
-  unary(158, "ceil", "Smallest integer not below.", [](E x) { return expr::ceil(x); },
-        R::kPromote);
-  unary(159, "trunc", "Rounds toward 0.", [](E x) { return expr::trunc(x); }, R::kPromote);
-  unary(160, "round", "Rounds to the nearest integer, half to even.",
-        [](E x) { return expr::round(x); }, R::kPromote);
-  unary(161, "frac", "input - trunc(input).", [](E x) { return x - expr::trunc(x); },
-        R::kFloatOnly);
+  unary(
+      157, "floor", "Largest integer not above.", [](E x) { return expr::floor(x); }, R::kPromote);
+  unary(
+      158, "ceil", "Smallest integer not below.", [](E x) { return expr::ceil(x); }, R::kPromote);
+  unary(
+      159, "trunc", "Rounds toward 0.", [](E x) { return expr::trunc(x); }, R::kPromote);
+  unary(
+      160, "round", "Rounds to the nearest integer, half to even.",
+      [](E x) { return expr::round(x); }, R::kPromote);
+  unary(
+      161, "frac", "input - trunc(input).", [](E x) { return x - expr::trunc(x); }, R::kFloatOnly);
   c.pointwise(162, "atan2(Operand input, Operand other) -> Tensor",
               "Angle of the point (other, input).", R::kPromoteFloat,
               [](E x, E y) { return expr::atan2(x, y); });
@@ -151,18 +153,21 @@ void add_comparisons(Catalog& c) {
               [](E x) { return expr::logical_not(x); });
   c.pointwise(190, "isnan(Tensor input) -> Tensor", "True where input is not a number.",
               R::kFloatTest, [](E x) { return expr::is_nan(x); });
-  c.pointwise(191, "isinf(Tensor input) -> Tensor", "True where input is infinite.",
-              R::kFloatTest, [](E x) {
+  c.pointwise(191, "isinf(Tensor input) -> Tensor", "True where input is infinite.", R::kFloatTest,
+              [](E x) {
                 // inf - inf is nan, a finite number minus itself is 0.
-                return expr::logical_and(expr::is_nan(x - x),
-                                         expr::logical_not(expr::is_nan(x)));
+                return expr::logical_and(expr::is_nan(x - x), expr::logical_not(expr::is_nan(x)));
               });
   c.pointwise(192, "isfinite(Tensor input) -> Tensor", "True where input is a finite number.",
               R::kFloatTest, [](E x) { return expr::logical_not(expr::is_nan(x - x)); });
 }
 
-E apply(expr::Prim prim, E a) { return a.builder->apply(prim, a); }
-E apply(expr::Prim prim, E a, E b) { return a.builder->apply(prim, a, b); }
+E apply(expr::Prim prim, E a) {
+  return a.builder->apply(prim, a);
+}
+E apply(expr::Prim prim, E a, E b) {
+  return a.builder->apply(prim, a, b);
+}
 
 void add_bits(Catalog& c) {
   auto bits = [&](uint16_t number, const char* name, const char* doc, Catalog::Binary fn) {
@@ -216,21 +221,19 @@ void add_activations(Catalog& c) {
   auto& relu = c.pointwise(240, "relu(Tensor input) -> Tensor", "max(input, 0); nan stays.",
                            R::kPromote, [](E x) { return expr::select(x <= 0.0, 0.0, x); });
   // By the output, so that relu in place needs no copy of its input.
-  relu.pointwise->set_gradient(0, graph(3, {}, [](auto& e) {
-                                 return expr::select(e[1] <= 0.0, 0.0, e[2]);
-                               }));
+  relu.pointwise->set_gradient(
+      0, graph(3, {}, [](auto& e) { return expr::select(e[1] <= 0.0, 0.0, e[2]); }));
   c.pointwise(241, "nn.functional.leaky_relu(Tensor input, Scalar negative_slope=0.01) -> Tensor",
               "input where positive, else negative_slope * input.", R::kFloatOnly,
               [](E x, E slope) { return expr::select(x > 0.0, x, x * slope); });
   c.pointwise(242, "nn.functional.elu(Tensor input, Scalar alpha=1.0) -> Tensor",
               "input where positive, else alpha * (exp(input) - 1).", R::kFloatOnly,
-              [](E x, E alpha) {
-                return expr::select(x > 0.0, x, alpha * expr::expm1(x));
-              });
+              [](E x, E alpha) { return expr::select(x > 0.0, x, alpha * expr::expm1(x)); });
   c.pointwise(243, "nn.functional.silu(Tensor input) -> Tensor", "input * sigmoid(input).",
               R::kFloatOnly, [](E x) { return x * expr::sigmoid(x); });
-  c.pointwise(244, "nn.functional.softplus(Tensor input, Scalar beta=1.0, Scalar threshold=20.0) "
-                   "-> Tensor",
+  c.pointwise(244,
+              "nn.functional.softplus(Tensor input, Scalar beta=1.0, Scalar threshold=20.0) "
+              "-> Tensor",
               "log(1 + exp(beta * input)) / beta; input itself where beta * input > threshold.",
               R::kFloatOnly, [](E x, E beta, E threshold) {
                 return expr::select(beta * x > threshold, x,
@@ -238,42 +241,38 @@ void add_activations(Catalog& c) {
               });
   c.pointwise(245, "nn.functional.gelu_erf(Tensor input) -> Tensor",
               "input * Phi(input), Phi the normal distribution's cumulative function.",
-              R::kFloatOnly, [](E x) {
-                return x * 0.5 * (1.0 + expr::erf(x * 0.70710678118654752440));
-              });
+              R::kFloatOnly,
+              [](E x) { return x * 0.5 * (1.0 + expr::erf(x * 0.70710678118654752440)); });
   c.pointwise(246, "nn.functional.gelu_tanh(Tensor input) -> Tensor",
-              "gelu by tanh(sqrt(2/pi) * (input + 0.044715 input**3)).", R::kFloatOnly,
-              [](E x) {
+              "gelu by tanh(sqrt(2/pi) * (input + 0.044715 input**3)).", R::kFloatOnly, [](E x) {
                 E inner = (x + x * x * x * 0.044715) * 0.79788456080286535588;
                 return x * 0.5 * (1.0 + expr::tanh(inner));
               });
-  c.pointwise(247, "nn.functional.hardtanh(Tensor input, Scalar min_val=-1.0, "
-                   "Scalar max_val=1.0) -> Tensor",
+  c.pointwise(247,
+              "nn.functional.hardtanh(Tensor input, Scalar min_val=-1.0, "
+              "Scalar max_val=1.0) -> Tensor",
               "input clipped to [min_val, max_val].", R::kPromote, [](E x, E low, E high) {
                 return expr::select(x <= low, low, expr::select(x >= high, high, x));
               });
-  c.pointwise(248, "nn.functional.hardsigmoid(Tensor input) -> Tensor",
-              "relu6(input + 3) / 6.", R::kFloatOnly, [](E x) {
+  c.pointwise(248, "nn.functional.hardsigmoid(Tensor input) -> Tensor", "relu6(input + 3) / 6.",
+              R::kFloatOnly, [](E x) {
                 return expr::select(x <= -3.0, 0.0,
                                     expr::select(x >= 3.0, x * 0.0 + 1.0, x / 6.0 + 0.5));
               });
   c.pointwise(249, "nn.functional.hardswish(Tensor input) -> Tensor",
               "input * relu6(input + 3) / 6.", R::kFloatOnly, [](E x) {
-                return expr::select(x <= -3.0, 0.0,
-                                    expr::select(x >= 3.0, x, x * (x + 3.0) / 6.0));
+                return expr::select(x <= -3.0, 0.0, expr::select(x >= 3.0, x, x * (x + 3.0) / 6.0));
               });
   c.pointwise(250, "nn.functional.logsigmoid(Tensor input) -> Tensor",
               "log(sigmoid(input)), stable.", R::kFloatOnly, [](E x) {
-                return expr::select(x < 0.0, x, 0.0) -
-                       expr::log1p(expr::exp(-expr::abs(x)));
+                return expr::select(x < 0.0, x, 0.0) - expr::log1p(expr::exp(-expr::abs(x)));
               });
-  c.pointwise(251, "nn.functional.mish(Tensor input) -> Tensor",
-              "input * tanh(softplus(input)).", R::kFloatOnly, [](E x) {
+  c.pointwise(251, "nn.functional.mish(Tensor input) -> Tensor", "input * tanh(softplus(input)).",
+              R::kFloatOnly, [](E x) {
                 return x * expr::tanh(expr::select(x > 20.0, x, expr::log1p(expr::exp(x))));
               });
-  c.pointwise(252, "nn.functional.softsign(Tensor input) -> Tensor",
-              "input / (1 + |input|).", R::kPromoteFloat,
-              [](E x) { return x / (1.0 + expr::abs(x)); });
+  c.pointwise(252, "nn.functional.softsign(Tensor input) -> Tensor", "input / (1 + |input|).",
+              R::kPromoteFloat, [](E x) { return x / (1.0 + expr::abs(x)); });
 }
 
 }  // namespace

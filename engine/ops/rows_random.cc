@@ -67,44 +67,47 @@ void add_random_rows(Catalog& c) {
     return r;
   };
   sized(row(590, "rand(int[] size, *, dtype dtype) -> Tensor", "Uniform in [0, 1).", "uniform",
-            infer_sized, [](const Call&, Task* task) {
+            infer_sized,
+            [](const Call&, Task* task) {
               task->attributes = {0.0, 1.0};
               return absl::OkStatus();
             }))
       .check = check_float;
   sized(row(591, "randn(int[] size, *, dtype dtype) -> Tensor", "Normal, mean 0 and deviation 1.",
-            "normal", infer_sized, [](const Call&, Task* task) {
+            "normal", infer_sized,
+            [](const Call&, Task* task) {
               task->attributes = {0.0, 1.0};
               return absl::OkStatus();
             }))
       .check = check_float;
-  sized(row(592, "randint(int[] size, int low, int high, *, dtype dtype) -> Tensor",
-            "Integers in [low, high).", "randint",
-            [](const Call& call, TensorSpecs* out) {
-              if (call.attr(1).as_int() >= call.attr(2).as_int()) {
-                return runtime_error("random_ expects 'from' to be less than 'to', but got from=",
-                                     call.attr(1).as_int(), " >= to=", call.attr(2).as_int());
-              }
-              return infer_sized(call, out);
-            },
-            [](const Call& call, Task* task) {
-              task->attributes = {call.attr(1), call.attr(2)};
-              return absl::OkStatus();
-            }));
-  auto& randperm = row(593, "randperm(int n, *, dtype dtype) -> Tensor",
-                       "A random permutation of 0 to n - 1.", "randperm",
-                       [](const Call& call, TensorSpecs* out) {
-                         if (call.attr(0).as_int() < 0) {
-                           return runtime_error("n must be non-negative, got ",
-                                                call.attr(0).as_int());
-                         }
-                         out->push_back({call.attr(1).as_dtype(), {call.attr(0).as_int()}, {}});
-                         return absl::OkStatus();
-                       },
-                       [](const Call&, Task* task) {
-                         task->attributes.clear();
-                         return absl::OkStatus();
-                       });
+  sized(row(
+      592, "randint(int[] size, int low, int high, *, dtype dtype) -> Tensor",
+      "Integers in [low, high).", "randint",
+      [](const Call& call, TensorSpecs* out) {
+        if (call.attr(1).as_int() >= call.attr(2).as_int()) {
+          return runtime_error("random_ expects 'from' to be less than 'to', but got from=",
+                               call.attr(1).as_int(), " >= to=", call.attr(2).as_int());
+        }
+        return infer_sized(call, out);
+      },
+      [](const Call& call, Task* task) {
+        task->attributes = {call.attr(1), call.attr(2)};
+        return absl::OkStatus();
+      }));
+  auto& randperm = row(
+      593, "randperm(int n, *, dtype dtype) -> Tensor", "A random permutation of 0 to n - 1.",
+      "randperm",
+      [](const Call& call, TensorSpecs* out) {
+        if (call.attr(0).as_int() < 0) {
+          return runtime_error("n must be non-negative, got ", call.attr(0).as_int());
+        }
+        out->push_back({call.attr(1).as_dtype(), {call.attr(0).as_int()}, {}});
+        return absl::OkStatus();
+      },
+      [](const Call&, Task* task) {
+        task->attributes.clear();
+        return absl::OkStatus();
+      });
   randperm.type_rule = "given";
   auto in_place = [&](uint16_t number, std::string_view signature, std::string_view doc,
                       std::string_view kernel) {
@@ -134,41 +137,44 @@ void add_random_rows(Catalog& c) {
   bernoulli.shape_rule = bernoulli.type_rule = "same";
   bernoulli.checks = true;
   bernoulli.backward = zero_gradient;
-  auto& multinomial = row(606, "multinomial(Tensor input, int num_samples, "
-                               "bool replacement=False) -> Tensor",
-                          "Indices drawn by the weights in input's last dimension.",
-                          "multinomial",
-                          [](const Call& call, TensorSpecs* out) {
-                            const Tensor& x = call.in(0);
-                            if (x->rank() < 1 || x->rank() > 2 || !is_floating(x->dtype)) {
-                              return runtime_error("multinomial expects floating-point weights of "
-                                                   "1 or 2 dims, got ", x->text());
-                            }
-                            Dims sizes = x->sizes;
-                            int64_t n = call.attr(0).as_int();
-                            if (n <= 0) return runtime_error("cannot sample n_sample <= 0 samples");
-                            if (!call.attr(1).as_bool() && n > sizes.back()) {
-                              return runtime_error("cannot sample n_sample > prob_dist.size(-1) "
-                                                   "samples without replacement");
-                            }
-                            sizes.back() = n;
-                            out->push_back({DType::kInt64, sizes, {}});
-                            return absl::OkStatus();
-                          },
-                          [](const Call& call, Task* task) {
-                            // Reserved for the outputs already; the weights may need more.
-                            auto counters = [](int64_t n) {
-                              return philox_counters("multinomial", n);
-                            };
-                            uint64_t have = counters(numel_of(task->outputs[0].sizes));
-                            uint64_t need = counters(call.in(0)->numel());
-                            if (need > have) Slot::current().generator.reserve(need - have);
-                            return absl::OkStatus();
-                          });
+  auto& multinomial = row(
+      606,
+      "multinomial(Tensor input, int num_samples, "
+      "bool replacement=False) -> Tensor",
+      "Indices drawn by the weights in input's last dimension.", "multinomial",
+      [](const Call& call, TensorSpecs* out) {
+        const Tensor& x = call.in(0);
+        if (x->rank() < 1 || x->rank() > 2 || !is_floating(x->dtype)) {
+          return runtime_error(
+              "multinomial expects floating-point weights of "
+              "1 or 2 dims, got ",
+              x->text());
+        }
+        Dims sizes = x->sizes;
+        int64_t n = call.attr(0).as_int();
+        if (n <= 0) return runtime_error("cannot sample n_sample <= 0 samples");
+        if (!call.attr(1).as_bool() && n > sizes.back()) {
+          return runtime_error(
+              "cannot sample n_sample > prob_dist.size(-1) "
+              "samples without replacement");
+        }
+        sizes.back() = n;
+        out->push_back({DType::kInt64, sizes, {}});
+        return absl::OkStatus();
+      },
+      [](const Call& call, Task* task) {
+        // Reserved for the outputs already; the weights may need more.
+        auto counters = [](int64_t n) { return philox_counters("multinomial", n); };
+        uint64_t have = counters(numel_of(task->outputs[0].sizes));
+        uint64_t need = counters(call.in(0)->numel());
+        if (need > have) Slot::current().generator.reserve(need - have);
+        return absl::OkStatus();
+      });
   multinomial.checks = true;
   multinomial.method = true;
-  auto& dropout = row(610, "dropout_mask(Tensor input, float p=0.5) -> "
-                           "(Tensor output, Tensor mask)",
+  auto& dropout = row(610,
+                      "dropout_mask(Tensor input, float p=0.5) -> "
+                      "(Tensor output, Tensor mask)",
                       "Elements kept with probability 1 - p and scaled by 1 / (1 - p), and which.",
                       "dropout", infer_dropout, nullptr);
   dropout.backward = backward_dropout;

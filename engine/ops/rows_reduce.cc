@@ -72,7 +72,8 @@ DType sum_dtype(const Call& call, int slot) {
 
 absl::Status float_only(const Call& call, DType dtype, std::string_view what) {
   if (is_floating(dtype)) return absl::OkStatus();
-  return runtime_error(std::string(what), "(): could not infer output dtype. Input dtype must be "
+  return runtime_error(std::string(what),
+                       "(): could not infer output dtype. Input dtype must be "
                        "either a floating point or complex dtype. Got: ",
                        std::string(dtype_name(call.in(0)->dtype)));
 }
@@ -231,7 +232,8 @@ absl::Status infer_arg(const Call& call, TensorSpecs* outputs) {
   bool keepdim = call.attr(1).as_bool();
   if (call.attr(0).none()) {
     if (x->numel() == 0) {
-      return index_error(call.op->name, "(): Expected reduction dim to be specified for "
+      return index_error(call.op->name,
+                         "(): Expected reduction dim to be specified for "
                          "input.numel() == 0. Specify the reduction dim with the 'dim' argument.");
     }
     outputs->push_back({DType::kInt64, keepdim ? Dims(x->rank(), 1) : Dims{}, {}});
@@ -256,7 +258,8 @@ Tensors compose_arg(const Call& call, const OpRef& along) {
 // torch's max() and min() of a whole tensor.
 Tensors compose_whole(const Call& call, const OpRef& along) {
   if (call.in(0)->numel() == 0) {
-    return {poisoned(runtime_error(call.op->name, "(): Expected reduction dim to be specified for "
+    return {poisoned(runtime_error(call.op->name,
+                                   "(): Expected reduction dim to be specified for "
                                    "input.numel() == 0. Specify the reduction dim with the 'dim' "
                                    "argument."))};
   }
@@ -316,13 +319,16 @@ void add_reduce_rows(Catalog& c) {
     return r;
   };
   LowerFn plain = [](const Call& call, Task* task) { return lower_reduce(call, task, {}); };
-  row(420, "sum(Tensor input, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
+  row(
+      420, "sum(Tensor input, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
       "The sum over dim, or of all elements; ints and bools give int64.",
       [](const Call& call, TensorSpecs* out) {
         return infer_reduce(call, out, sum_dtype(call, 2), call.attr(1).as_bool());
       },
       plain, backward_sum, "sum");
-  row(421, "mean(Tensor input, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
+  row(
+      421,
+      "mean(Tensor input, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
       "The mean over dim, or of all elements.",
       [](const Call& call, TensorSpecs* out) {
         DType dtype = call.attr(2).none() ? call.in(0)->dtype : call.attr(2).as_dtype();
@@ -330,13 +336,15 @@ void add_reduce_rows(Catalog& c) {
         return infer_reduce(call, out, dtype, call.attr(1).as_bool());
       },
       plain, backward_mean, "same");
-  auto& prod = row(422, "prod(Tensor input, int? dim=None, bool keepdim=False, *, "
-                        "dtype? dtype=None) -> Tensor",
-                   "The product over dim, or of all elements; ints and bools give int64.",
-                   [](const Call& call, TensorSpecs* out) {
-                     return infer_reduce(call, out, sum_dtype(call, 2), call.attr(1).as_bool());
-                   },
-                   plain, backward_prod, "sum");
+  auto& prod = row(
+      422,
+      "prod(Tensor input, int? dim=None, bool keepdim=False, *, "
+      "dtype? dtype=None) -> Tensor",
+      "The product over dim, or of all elements; ints and bools give int64.",
+      [](const Call& call, TensorSpecs* out) {
+        return infer_reduce(call, out, sum_dtype(call, 2), call.attr(1).as_bool());
+      },
+      plain, backward_prod, "sum");
   prod.saves_inputs = save(0);
   InferFn same = [](const Call& call, TensorSpecs* out) {
     return infer_reduce(call, out, call.in(0)->dtype, call.attr(1).as_bool());
@@ -344,8 +352,10 @@ void add_reduce_rows(Catalog& c) {
   for (auto [number, name, doc] :
        {std::tuple{uint16_t{423}, "amax", "The largest over dim; ties share the gradient."},
         std::tuple{uint16_t{424}, "amin", "The smallest over dim; ties share the gradient."}}) {
-    auto& r = row(number, std::string(name) + "(Tensor input, int[] dim=[], bool keepdim=False) "
-                                              "-> Tensor",
+    auto& r = row(number,
+                  std::string(name) +
+                      "(Tensor input, int[] dim=[], bool keepdim=False) "
+                      "-> Tensor",
                   doc, same, plain, backward_extreme, "same");
     r.saves_inputs = save(0);
     r.saves_outputs = save(0);
@@ -359,32 +369,37 @@ void add_reduce_rows(Catalog& c) {
       "Whether any element is true.", truth, plain, nullptr, "");
   row(426, "all(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor",
       "Whether all elements are true.", truth, plain, nullptr, "");
-  auto& var = row(427, "var(Tensor input, int[]? dim=None, float? correction=1, "
-                       "bool keepdim=False) -> Tensor",
-                  "The variance over dim, divided by n - correction.",
-                  [](const Call& call, TensorSpecs* out) {
-                    if (!is_floating(call.in(0)->dtype)) {
-                      return runtime_error("std and var only support floating point and complex "
-                                           "dtypes");
-                    }
-                    return infer_reduce(call, out, call.in(0)->dtype, call.attr(2).as_bool());
-                  },
-                  [](const Call& call, Task* task) {
-                    double correction = call.attr(1).none() ? 1.0 : call.attr(1).as_double();
-                    return lower_reduce(call, task, {correction});
-                  },
-                  backward_var, "same");
+  auto& var = row(
+      427,
+      "var(Tensor input, int[]? dim=None, float? correction=1, "
+      "bool keepdim=False) -> Tensor",
+      "The variance over dim, divided by n - correction.",
+      [](const Call& call, TensorSpecs* out) {
+        if (!is_floating(call.in(0)->dtype)) {
+          return runtime_error(
+              "std and var only support floating point and complex "
+              "dtypes");
+        }
+        return infer_reduce(call, out, call.in(0)->dtype, call.attr(2).as_bool());
+      },
+      [](const Call& call, Task* task) {
+        double correction = call.attr(1).none() ? 1.0 : call.attr(1).as_double();
+        return lower_reduce(call, task, {correction});
+      },
+      backward_var, "same");
   var.saves_inputs = save(0);
-  auto& lse = row(428, "logsumexp(Tensor input, int[] dim, bool keepdim=False) -> Tensor",
-                  "log(sum(exp(input))) over dim, without overflow.",
-                  [](const Call& call, TensorSpecs* out) {
-                    GW_RETURN_IF_ERROR(float_only(call, call.in(0)->dtype, "logsumexp"));
-                    return infer_reduce(call, out, call.in(0)->dtype, call.attr(1).as_bool());
-                  },
-                  plain, backward_logsumexp, "same");
+  auto& lse = row(
+      428, "logsumexp(Tensor input, int[] dim, bool keepdim=False) -> Tensor",
+      "log(sum(exp(input))) over dim, without overflow.",
+      [](const Call& call, TensorSpecs* out) {
+        GW_RETURN_IF_ERROR(float_only(call, call.in(0)->dtype, "logsumexp"));
+        return infer_reduce(call, out, call.in(0)->dtype, call.attr(1).as_bool());
+      },
+      plain, backward_logsumexp, "same");
   lse.saves_inputs = save(0);
   lse.saves_outputs = save(0);
-  row(429, "count_nonzero(Tensor input) -> Tensor", "How many elements are not zero.",
+  row(
+      429, "count_nonzero(Tensor input) -> Tensor", "How many elements are not zero.",
       [](const Call&, TensorSpecs* out) {
         out->push_back({DType::kInt64, {}, {}});
         return absl::OkStatus();
@@ -396,30 +411,36 @@ void add_reduce_rows(Catalog& c) {
       nullptr, "int64")
       .shape_rule = "scalar";
   for (auto [number, name, doc] :
-       {std::tuple{uint16_t{430}, "max_dim", "The largest along dim and where: the first of equals."},
-        std::tuple{uint16_t{431}, "min_dim", "The smallest along dim and where: the first of "
-                                             "equals."},
+       {std::tuple{uint16_t{430}, "max_dim",
+                   "The largest along dim and where: the first of equals."},
+        std::tuple{uint16_t{431}, "min_dim",
+                   "The smallest along dim and where: the first of "
+                   "equals."},
         std::tuple{uint16_t{432}, "median_dim", "The lower median along dim and where."}}) {
-    auto& r = row(number, std::string(name) + "(Tensor input, int dim, bool keepdim=False) -> "
-                                              "(Tensor values, Tensor indices)",
+    auto& r = row(number,
+                  std::string(name) +
+                      "(Tensor input, int dim, bool keepdim=False) -> "
+                      "(Tensor values, Tensor indices)",
                   doc, infer_dim_pair, lower_dim, backward_pick, "");
     r.saves_outputs = save(1);
     r.shape_rule = "";
     r.method = false;
     if (number == 432) r.kernel = "median";
   }
-  for (auto [number, name, kernel] :
-       {std::tuple{uint16_t{433}, "argmax_dim", "argmax"},
-        std::tuple{uint16_t{434}, "argmin_dim", "argmin"}}) {
-    auto& r = row(number, std::string(name) + "(Tensor input, int dim, bool keepdim=False) -> "
-                                              "Tensor",
-                  "The index of the extreme element along dim: the first of equals.",
-                  [](const Call& call, TensorSpecs* out) {
-                    GW_RETURN_IF_ERROR(infer_dim_pair(call, out));
-                    out->erase(out->begin());
-                    return absl::OkStatus();
-                  },
-                  lower_dim, nullptr, "int64");
+  for (auto [number, name, kernel] : {std::tuple{uint16_t{433}, "argmax_dim", "argmax"},
+                                      std::tuple{uint16_t{434}, "argmin_dim", "argmin"}}) {
+    auto& r = row(
+        number,
+        std::string(name) +
+            "(Tensor input, int dim, bool keepdim=False) -> "
+            "Tensor",
+        "The index of the extreme element along dim: the first of equals.",
+        [](const Call& call, TensorSpecs* out) {
+          GW_RETURN_IF_ERROR(infer_dim_pair(call, out));
+          out->erase(out->begin());
+          return absl::OkStatus();
+        },
+        lower_dim, nullptr, "int64");
     r.kernel = kernel;
     r.method = false;
   }
@@ -432,41 +453,46 @@ void add_reduce_rows(Catalog& c) {
     r.method = true;
     return r;
   };
-  composite(440, "argmax(Tensor input, int? dim=None, bool keepdim=False) -> Tensor",
-            "The index of the largest element, of the flattened input without dim.",
-            [](const Call& call) {
-              static const OpRef along("argmax_dim");
-              return compose_arg(call, along);
-            },
-            "", "int64");
-  composite(441, "argmin(Tensor input, int? dim=None, bool keepdim=False) -> Tensor",
-            "The index of the smallest element, of the flattened input without dim.",
-            [](const Call& call) {
-              static const OpRef along("argmin_dim");
-              return compose_arg(call, along);
-            },
-            "", "int64");
-  composite(442, "max(Tensor input) -> Tensor", "The largest element; ties share the gradient.",
-            [](const Call& call) {
-              static const OpRef along("amax");
-              return compose_whole(call, along);
-            },
-            "scalar", "same");
-  composite(443, "min(Tensor input) -> Tensor", "The smallest element; ties share the gradient.",
-            [](const Call& call) {
-              static const OpRef along("amin");
-              return compose_whole(call, along);
-            },
-            "scalar", "same");
-  composite(444, "std(Tensor input, int[]? dim=None, float? correction=1, bool keepdim=False) "
-                 "-> Tensor",
-            "The standard deviation over dim: sqrt(var).",
-            [](const Call& call) -> Tensors {
-              static const OpRef var_op("var"), sqrt("sqrt");
-              return {gradwire::call(sqrt, {gradwire::call(var_op, {call.in(0)},
-                                                           call.attributes)})};
-            },
-            "reduce", "same");
+  composite(
+      440, "argmax(Tensor input, int? dim=None, bool keepdim=False) -> Tensor",
+      "The index of the largest element, of the flattened input without dim.",
+      [](const Call& call) {
+        static const OpRef along("argmax_dim");
+        return compose_arg(call, along);
+      },
+      "", "int64");
+  composite(
+      441, "argmin(Tensor input, int? dim=None, bool keepdim=False) -> Tensor",
+      "The index of the smallest element, of the flattened input without dim.",
+      [](const Call& call) {
+        static const OpRef along("argmin_dim");
+        return compose_arg(call, along);
+      },
+      "", "int64");
+  composite(
+      442, "max(Tensor input) -> Tensor", "The largest element; ties share the gradient.",
+      [](const Call& call) {
+        static const OpRef along("amax");
+        return compose_whole(call, along);
+      },
+      "scalar", "same");
+  composite(
+      443, "min(Tensor input) -> Tensor", "The smallest element; ties share the gradient.",
+      [](const Call& call) {
+        static const OpRef along("amin");
+        return compose_whole(call, along);
+      },
+      "scalar", "same");
+  composite(
+      444,
+      "std(Tensor input, int[]? dim=None, float? correction=1, bool keepdim=False) "
+      "-> Tensor",
+      "The standard deviation over dim: sqrt(var).",
+      [](const Call& call) -> Tensors {
+        static const OpRef var_op("var"), sqrt("sqrt");
+        return {gradwire::call(sqrt, {gradwire::call(var_op, {call.in(0)}, call.attributes)})};
+      },
+      "reduce", "same");
   auto& cumsum = row(450, "cumsum(Tensor input, int dim, *, dtype? dtype=None) -> Tensor",
                      "Running sums along dim; ints and bools give int64.", infer_scan, lower_scan,
                      backward_cumsum, "sum");

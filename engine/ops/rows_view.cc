@@ -14,11 +14,15 @@ absl::StatusOr<int64_t> dim_of(const Call& call, int64_t dim, int64_t rank) {
                     absl::StrCat("[", call.op->name, "] ", wrapped.status().message()));
 }
 
-ViewSpec spec_of(const Tensor& t) { return {t->sizes, t->strides, t->offset}; }
+ViewSpec spec_of(const Tensor& t) {
+  return {t->sizes, t->strides, t->offset};
+}
 
 // --- gradients -----------------------------------------------------------------------------------
 
-void backward_reshape(Backward& b) { b.set(0, reshape(b.grad(), b.input_spec(0).sizes)); }
+void backward_reshape(Backward& b) {
+  b.set(0, reshape(b.grad(), b.input_spec(0).sizes));
+}
 
 void backward_transpose(Backward& b) {
   b.set(0, transpose(b.grad(), b.attr(0).as_int(), b.attr(1).as_int()));
@@ -32,7 +36,9 @@ void backward_permute(Backward& b) {
   b.set(0, permute(b.grad(), std::move(inverse)));
 }
 
-void backward_expand(Backward& b) { b.set(0, sum_to(b.grad(), b.input_spec(0).sizes)); }
+void backward_expand(Backward& b) {
+  b.set(0, sum_to(b.grad(), b.input_spec(0).sizes));
+}
 
 // The gradient of a part: zeros of the whole with the gradient in the part's place. The place is
 // found by running the row's own view rule on a row-major tensor of the whole's sizes.
@@ -73,9 +79,10 @@ absl::Status view_view(const Call& call, std::vector<ViewSpec>* out) {
   if (!sizes.ok()) return sizes.status();
   ViewSpec spec{*sizes, {}, x->offset};
   if (!view_strides(x->sizes, x->strides, spec.sizes, &spec.strides)) {
-    return runtime_error("view size is not compatible with input tensor's size and stride (at "
-                         "least one dimension spans across two contiguous subspaces). Use "
-                         ".reshape(...) instead.");
+    return runtime_error(
+        "view size is not compatible with input tensor's size and stride (at "
+        "least one dimension spans across two contiguous subspaces). Use "
+        ".reshape(...) instead.");
   }
   out->push_back(std::move(spec));
   return absl::OkStatus();
@@ -99,9 +106,11 @@ absl::Status view_permute(const Call& call, std::vector<ViewSpec>* out) {
   ViewSpec from = spec_of(call.in(0));
   const IntList& dims = call.attr(0).as_ints();
   if (dims.size() != from.sizes.size()) {
-    return runtime_error("permute(sparse_coo): number of dimensions in the tensor input does not "
-                         "match the length of the desired ordering of dimensions i.e. input.dim() "
-                         "= ", from.sizes.size(), " is not equal to len(dims) = ", dims.size());
+    return runtime_error(
+        "permute(sparse_coo): number of dimensions in the tensor input does not "
+        "match the length of the desired ordering of dimensions i.e. input.dim() "
+        "= ",
+        from.sizes.size(), " is not equal to len(dims) = ", dims.size());
   }
   ViewSpec spec{{}, {}, from.offset};
   std::vector<bool> seen(dims.size());
@@ -141,10 +150,10 @@ absl::Status view_expand(const Call& call, std::vector<ViewSpec>* out) {
     if (spec.sizes[i] == have) {
       spec.strides[i] = x->strides[i - lead];
     } else if (have != 1 || spec.sizes[i] < 0) {
-      return runtime_error("The expanded size of the tensor (", sizes[i],
-                           ") must match the existing size (", have,
-                           ") at non-singleton dimension ", i, ".  Target sizes: ",
-                           shape_text(sizes), ".  Tensor sizes: ", shape_text(x->sizes));
+      return runtime_error(
+          "The expanded size of the tensor (", sizes[i], ") must match the existing size (", have,
+          ") at non-singleton dimension ", i, ".  Target sizes: ", shape_text(sizes),
+          ".  Tensor sizes: ", shape_text(x->sizes));
     }
   }
   auto numel = checked_numel(spec.sizes);
@@ -181,8 +190,8 @@ absl::Status view_unsqueeze(const Call& call, std::vector<ViewSpec>* out) {
   if (spec.sizes.size() >= static_cast<size_t>(kMaxRank)) {
     return runtime_error("a tensor has at most ", kMaxRank, " dimensions");
   }
-  int64_t stride = static_cast<size_t>(*dim) < spec.sizes.size()
-                       ? spec.sizes[*dim] * spec.strides[*dim] : 1;
+  int64_t stride =
+      static_cast<size_t>(*dim) < spec.sizes.size() ? spec.sizes[*dim] * spec.strides[*dim] : 1;
   spec.sizes.insert(spec.sizes.begin() + *dim, 1);
   spec.strides.insert(spec.strides.begin() + *dim, stride);
   out->push_back(std::move(spec));
@@ -236,8 +245,8 @@ absl::Status view_narrow(const Call& call, std::vector<ViewSpec>* out) {
   }
   if (start < 0) start += size;
   if (length < 0 || length > size - start) {
-    return runtime_error("start (", start, ") + length (", length,
-                         ") exceeds dimension size (", size, ").");
+    return runtime_error("start (", start, ") + length (", length, ") exceeds dimension size (",
+                         size, ").");
   }
   spec.offset += start * spec.strides[*dim];
   spec.sizes[*dim] = length;
@@ -257,7 +266,8 @@ absl::Status view_diagonal(const Call& call, std::vector<ViewSpec>* out) {
   }
   int64_t offset = call.attr(0).as_int();
   int64_t rows = from.sizes[*a], columns = from.sizes[*b];
-  int64_t length = offset >= 0 ? std::min(rows, columns - offset) : std::min(rows + offset, columns);
+  int64_t length =
+      offset >= 0 ? std::min(rows, columns - offset) : std::min(rows + offset, columns);
   length = std::max<int64_t>(length, 0);
   ViewSpec spec{{}, {}, from.offset};
   if (length > 0) {
@@ -287,16 +297,18 @@ absl::Status view_as_strided(const Call& call, std::vector<ViewSpec>* out) {
   __int128 last = offset;
   for (size_t i = 0; i < sizes.size(); ++i) {
     if (strides[i] < 0) {
-      return runtime_error("as_strided: Negative strides are not supported at the moment, got "
-                           "strides: ", shape_text(strides));
+      return runtime_error(
+          "as_strided: Negative strides are not supported at the moment, got "
+          "strides: ",
+          shape_text(strides));
     }
     if (*numel) last += static_cast<__int128>(sizes[i] - 1) * strides[i];
   }
   auto capacity = static_cast<int64_t>(x->storage->bytes / dtype_size(x->dtype));
   if (offset < 0 || (*numel && last >= capacity)) {
-    return runtime_error("setStorage: sizes ", shape_text(sizes), ", strides ",
-                         shape_text(strides), ", and storage offset ", offset,
-                         " are out of bounds for storage of ", capacity, " elements");
+    return runtime_error("setStorage: sizes ", shape_text(sizes), ", strides ", shape_text(strides),
+                         ", and storage offset ", offset, " are out of bounds for storage of ",
+                         capacity, " elements");
   }
   out->push_back({Dims(sizes.begin(), sizes.end()), Dims(strides.begin(), strides.end()), offset});
   return absl::OkStatus();
@@ -316,8 +328,9 @@ void backward_as_strided(Backward& b) {
                                             "itself")));
     return;
   }
-  b.set(0, call(place, {g}, {IntList(whole.sizes.begin(), whole.sizes.end()), sizes, strides,
-                             b.attr(2).none() ? int64_t{0} : b.attr(2).as_int()}));
+  b.set(0, call(place, {g},
+                {IntList(whole.sizes.begin(), whole.sizes.end()), sizes, strides,
+                 b.attr(2).none() ? int64_t{0} : b.attr(2).as_int()}));
 }
 
 absl::Status view_split(const Call& call, std::vector<ViewSpec>* out) {
@@ -329,8 +342,10 @@ absl::Status view_split(const Call& call, std::vector<ViewSpec>* out) {
   int64_t size = x->sizes[*dim], at = 0;
   for (int64_t length : lengths) {
     if (length < 0) {
-      return runtime_error("split_with_sizes expects split_sizes have only non-negative entries, "
-                           "but got split_sizes=", shape_text(lengths));
+      return runtime_error(
+          "split_with_sizes expects split_sizes have only non-negative entries, "
+          "but got split_sizes=",
+          shape_text(lengths));
     }
     ViewSpec spec = spec_of(x);
     spec.offset += at * spec.strides[*dim];
@@ -340,16 +355,18 @@ absl::Status view_split(const Call& call, std::vector<ViewSpec>* out) {
   }
   if (at != size) {
     return runtime_error("split_with_sizes expects split_sizes to sum exactly to ", size,
-                         " (input tensor's size at dimension ", *dim, "), but got split_sizes=",
-                         shape_text(lengths));
+                         " (input tensor's size at dimension ", *dim,
+                         "), but got split_sizes=", shape_text(lengths));
   }
   return absl::OkStatus();
 }
 
 absl::Status view_unbind(const Call& call, std::vector<ViewSpec>* out) {
   const Tensor& x = call.in(0);
-  if (x->sizes.empty()) return runtime_error("Dimension specified as 0 but tensor has no "
-                                             "dimensions");
+  if (x->sizes.empty())
+    return runtime_error(
+        "Dimension specified as 0 but tensor has no "
+        "dimensions");
   auto dim = dim_of(call, call.attr(0).as_int(), x->sizes.size());
   if (!dim.ok()) return dim.status();
   for (int64_t i = 0; i < x->sizes[*dim]; ++i) {
@@ -403,8 +420,9 @@ Tensors compose_flatten(const Call& call) {
   auto end = dim_of(call, call.attr(1).as_int(), x->rank());
   if (!end.ok()) return {poisoned(end.status())};
   if (*start > *end) {
-    return {poisoned(runtime_error("flatten() has invalid args: start_dim cannot come after "
-                                   "end_dim"))};
+    return {
+        poisoned(runtime_error("flatten() has invalid args: start_dim cannot come after "
+                               "end_dim"))};
   }
   if (x->sizes.empty()) return {reshape(x, Dims{1})};
   if (*start == *end) return {x};
@@ -619,8 +637,9 @@ void add_view_rows(Catalog& c) {
        "length elements of dim from start.", view_narrow, backward_part, "");
   view(359, "diagonal(Tensor input, int offset=0, int dim1=0, int dim2=1) -> Tensor",
        "The diagonal of two dimensions, as the last dimension.", view_diagonal, backward_part, "");
-  view(360, "as_strided(Tensor input, int[] size, int[] stride, int? storage_offset=None) "
-            "-> Tensor",
+  view(360,
+       "as_strided(Tensor input, int[] size, int[] stride, int? storage_offset=None) "
+       "-> Tensor",
        "Any geometry over the same storage.", view_as_strided, backward_as_strided, "");
   view(361, "split_with_sizes(Tensor input, int[] split_sizes, int dim=0) -> Tensor[]",
        "Consecutive parts of dim.", view_split, backward_part, "");
@@ -630,18 +649,22 @@ void add_view_rows(Catalog& c) {
        "Sliding windows of a dimension, as the last dimension.", view_unfold, nullptr, "");
   composite(370, "reshape(Tensor input, int[] shape) -> Tensor",
             "The same elements in other sizes; a view where one exists, else a copy.",
-            compose_reshape, "view", "same").method = true;
+            compose_reshape, "view", "same")
+      .method = true;
   composite(371, "flatten(Tensor input, int start_dim=0, int end_dim=-1) -> Tensor",
-            "Dimensions start_dim to end_dim as one.", compose_flatten, "flatten", "same").method =
-      true;
-  composite(372, "view_scatter(Tensor input, int[] base_sizes, int[] size, int[] stride, "
-                 "int offset) -> Tensor",
+            "Dimensions start_dim to end_dim as one.", compose_flatten, "flatten", "same")
+      .method = true;
+  composite(372,
+            "view_scatter(Tensor input, int[] base_sizes, int[] size, int[] stride, "
+            "int offset) -> Tensor",
             "Zeros of base_sizes with input in the place of a view.", compose_view_scatter, "",
             "same");
   composite(373, "cat(Tensor[] tensors, int dim=0) -> Tensor", "The tensors one after another.",
-            compose_cat, "cat", "promote").out = true;
+            compose_cat, "cat", "promote")
+      .out = true;
   composite(374, "stack(Tensor[] tensors, int dim=0) -> Tensor",
-            "The tensors along a new dimension.", compose_stack, "stack", "promote").out = true;
+            "The tensors along a new dimension.", compose_stack, "stack", "promote")
+      .out = true;
 }
 
 }  // namespace gradwire

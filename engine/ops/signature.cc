@@ -52,12 +52,13 @@ bool parse_type(std::string_view text, Param* param) {
     ParamType type;
   };
   static constexpr Entry kTypes[] = {
-      {"Tensor", ParamType::kTensor}, {"Tensor[]", ParamType::kTensorList},
+      {"Tensor", ParamType::kTensor},   {"Tensor[]", ParamType::kTensorList},
       {"Operand", ParamType::kOperand}, {"Scalar", ParamType::kScalar},
-      {"int", ParamType::kInt}, {"float", ParamType::kFloat}, {"bool", ParamType::kBool},
-      {"str", ParamType::kString}, {"dtype", ParamType::kDType}, {"device", ParamType::kDevice},
-      {"bytes", ParamType::kBytes}, {"int[]", ParamType::kInts}, {"float[]", ParamType::kFloats},
-      {"Object", ParamType::kObject}};
+      {"int", ParamType::kInt},         {"float", ParamType::kFloat},
+      {"bool", ParamType::kBool},       {"str", ParamType::kString},
+      {"dtype", ParamType::kDType},     {"device", ParamType::kDevice},
+      {"bytes", ParamType::kBytes},     {"int[]", ParamType::kInts},
+      {"float[]", ParamType::kFloats},  {"Object", ParamType::kObject}};
   for (const Entry& entry : kTypes) {
     if (entry.name == text) {
       param->type = entry.type;
@@ -93,8 +94,8 @@ bool parse_default(std::string_view text, Param* param) {
       floats.push_back(f);
       ints.push_back(static_cast<int64_t>(f));
     }
-    param->default_value =
-        param->type == ParamType::kFloats ? Attribute(std::move(floats)) : Attribute(std::move(ints));
+    param->default_value = param->type == ParamType::kFloats ? Attribute(std::move(floats))
+                                                             : Attribute(std::move(ints));
     return true;
   }
   int64_t i = 0;

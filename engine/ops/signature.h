@@ -55,12 +55,12 @@ struct Signature {
   std::string text;
   std::string name;
   std::vector<Param> params;
-  std::string returns;                 // as written
-  std::vector<std::string> outputs;    // names of a fixed tuple's elements, else empty
-  int fixed_outputs = 1;               // -1: a list whose length the call decides
-  int attributes = 0;                  // attribute slots
-  int lists = 0;                       // params of type Tensor[]
-  int single_ids = 0;                  // params that take exactly one id
+  std::string returns;               // as written
+  std::vector<std::string> outputs;  // names of a fixed tuple's elements, else empty
+  int fixed_outputs = 1;             // -1: a list whose length the call decides
+  int attributes = 0;                // attribute slots
+  int lists = 0;                     // params of type Tensor[]
+  int single_ids = 0;                // params that take exactly one id
 
   // Error: our own row is malformed.
   static absl::StatusOr<Signature> parse(std::string_view text);

@@ -6,15 +6,23 @@ thread_local Slot* current_slot = nullptr;
 constexpr size_t kMaxUnread = 64;
 }  // namespace
 
-Slot& Slot::current() { return *current_slot; }
+Slot& Slot::current() {
+  return *current_slot;
+}
 
-Slot::Use::Use(Slot& slot) : before_(current_slot) { current_slot = &slot; }
-Slot::Use::~Use() { current_slot = before_; }
+Slot::Use::Use(Slot& slot) : before_(current_slot) {
+  current_slot = &slot;
+}
+Slot::Use::~Use() {
+  current_slot = before_;
+}
 
 GradMode::GradMode(bool enabled) : before_(Slot::current().grad_enabled) {
   Slot::current().grad_enabled = enabled;
 }
-GradMode::~GradMode() { Slot::current().grad_enabled = before_; }
+GradMode::~GradMode() {
+  Slot::current().grad_enabled = before_;
+}
 
 ErrorRef Slot::fail(const absl::Status& status) {
   auto record = new ErrorRecord();

@@ -9,7 +9,9 @@
 namespace gradwire {
 namespace {
 
-bool is_sgd(const OpDef& row) { return row.name == "optim.SGD"; }
+bool is_sgd(const OpDef& row) {
+  return row.name == "optim.SGD";
+}
 
 }  // namespace
 
@@ -214,9 +216,7 @@ absl::Status Optimizer::load_state(int64_t index, int64_t step, const Tensors& s
   auto task = std::make_unique<Task>();
   task->kind = TaskKind::kHost;
   int64_t reached = is_sgd(row_) && p.buffers[0] ? std::max<int64_t>(step, 1) : step;
-  task->on_done = [counts = counts_, index, reached](ErrorRef) {
-    counts->steps[index] = reached;
-  };
+  task->on_done = [counts = counts_, index, reached](ErrorRef) { counts->steps[index] = reached; };
   Slot::current().push(std::move(task));
   return absl::OkStatus();
 }

@@ -29,5 +29,7 @@ struct Registration {
 
 }  // namespace gradwire::cpu
 
-#define GW_CPU_KERNEL(name, function) \
-  static const ::gradwire::cpu::Registration gw_kernel_##function{name, function}
+#define GW_CPU_KERNEL(name, function)                               \
+  static const ::gradwire::cpu::Registration gw_kernel_##function { \
+    name, function                                                  \
+  }

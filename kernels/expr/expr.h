@@ -27,37 +27,85 @@ enum class Prim : uint8_t {
   kOperand,   // operand `index`, converted to T
   kConstant,  // `value`, converted to T
   // arithmetic
-  kAdd, kSub, kMul,
+  kAdd,
+  kSub,
+  kMul,
   kDiv,        // floating only
   kFloorDiv,   // Python's //: floor; integers by zero fail the launch
   kRemainder,  // Python's %: the divisor's sign; integers by zero fail the launch
   kFmod,       // C's fmod: the dividend's sign; integers by zero fail the launch
   kPow,        // integers: by squaring, exponent >= 0 (the caller checks scalars)
-  kMinimum, kMaximum,  // NaN wins
-  kFmin, kFmax,        // NaN loses
-  kNeg, kAbs, kSign, kSquare,
-  kReciprocal, kSqrt, kRsqrt,
+  kMinimum,
+  kMaximum,  // NaN wins
+  kFmin,
+  kFmax,  // NaN loses
+  kNeg,
+  kAbs,
+  kSign,
+  kSquare,
+  kReciprocal,
+  kSqrt,
+  kRsqrt,
   kFma,  // a * b + c with one rounding; floating only
   // transcendental, floating only
-  kExp, kExp2, kExpm1, kLog, kLog2, kLog10, kLog1p,
-  kSin, kCos, kTan, kAsin, kAcos, kAtan, kSinh, kCosh, kTanh, kAsinh, kAcosh, kAtanh, kAtan2,
-  kErf, kErfc, kErfinv, kLgamma, kDigamma, kSigmoid,
+  kExp,
+  kExp2,
+  kExpm1,
+  kLog,
+  kLog2,
+  kLog10,
+  kLog1p,
+  kSin,
+  kCos,
+  kTan,
+  kAsin,
+  kAcos,
+  kAtan,
+  kSinh,
+  kCosh,
+  kTanh,
+  kAsinh,
+  kAcosh,
+  kAtanh,
+  kAtan2,
+  kErf,
+  kErfc,
+  kErfinv,
+  kLgamma,
+  kDigamma,
+  kSigmoid,
   kPolygamma,  // order a (a whole number >= 0) of b, as torch's polygamma(n, x)
   // rounding
-  kFloor, kCeil, kTrunc, kRound,  // kRound is half to even; all are the identity on integers
+  kFloor,
+  kCeil,
+  kTrunc,
+  kRound,  // kRound is half to even; all are the identity on integers
   // comparison: T, T -> bool
-  kEq, kNe, kLt, kLe, kGt, kGe,
+  kEq,
+  kNe,
+  kLt,
+  kLe,
+  kGt,
+  kGe,
   kIsNan,  // T -> bool
   // logic: bool, bool -> bool
-  kLogicalAnd, kLogicalOr, kLogicalXor, kLogicalNot,
+  kLogicalAnd,
+  kLogicalOr,
+  kLogicalXor,
+  kLogicalNot,
   // bits: integers and bool
-  kBitAnd, kBitOr, kBitXor, kBitNot, kShiftLeft, kShiftRight,
-  kSelect,  // bool, T, T -> T: b where a, else c
-  kToBool,  // T -> bool: not equal to zero
+  kBitAnd,
+  kBitOr,
+  kBitXor,
+  kBitNot,
+  kShiftLeft,
+  kShiftRight,
+  kSelect,    // bool, T, T -> T: b where a, else c
+  kToBool,    // T -> bool: not equal to zero
   kFromBool,  // bool -> T
   // only in Programs:
-  kCast,   // from `from` to the instruction's type. Float -> int truncates by way of int32 (int64
-           // for int64): what that cannot hold, and NaN, gives its least value; narrower ones wrap.
+  kCast,  // from `from` to the instruction's type. Float -> int truncates by way of int32 (int64
+          // for int64): what that cannot hold, and NaN, gives its least value; narrower ones wrap.
   kRoundTo16,  // float32 register rounded through float16 or bfloat16 (`from` says which)
 };
 
@@ -65,10 +113,10 @@ inline constexpr int kPrimCount = static_cast<int>(Prim::kRoundTo16) + 1;
 
 struct Node {
   Prim prim = Prim::kConstant;
-  bool is_bool = false;   // the node's type is bool instead of T
+  bool is_bool = false;        // the node's type is bool instead of T
   int a = -1, b = -1, c = -1;  // argument nodes
-  int index = 0;          // kOperand
-  double value = 0;       // kConstant
+  int index = 0;               // kOperand
+  double value = 0;            // kConstant
 };
 
 // A DAG of nodes in topological order; the last word of an op's meaning.
@@ -142,15 +190,50 @@ E maximum(E a, E b);
 // The unary and binary primitives under their own names, in namespace expr: exp(x), log(x),
 // tanh(x), sigmoid(x), erf(x), sqrt(x), rsqrt(x), square(x), abs(x), sign(x), floor(x), pow(x, y),
 // reciprocal(x), ... (one function for each floating and rounding Prim above).
-E exp(E a); E exp2(E a); E expm1(E a); E log(E a); E log2(E a); E log10(E a); E log1p(E a);
-E sin(E a); E cos(E a); E tan(E a); E asin(E a); E acos(E a); E atan(E a);
-E sinh(E a); E cosh(E a); E tanh(E a); E asinh(E a); E acosh(E a); E atanh(E a);
-E atan2(E a, E b); E erf(E a); E erfc(E a); E erfinv(E a); E lgamma(E a); E digamma(E a);
-E sigmoid(E a); E floor(E a); E ceil(E a); E trunc(E a); E round(E a);
-E abs(E a); E sign(E a); E square(E a); E reciprocal(E a); E sqrt(E a); E rsqrt(E a);
-E polygamma(E order, E x); E pow(E a, E b);
-E floor_divide(E a, E b); E remainder(E a, E b); E fmod(E a, E b);
-E fmin(E a, E b); E fmax(E a, E b); E fma(E a, E b, E c);
+E exp(E a);
+E exp2(E a);
+E expm1(E a);
+E log(E a);
+E log2(E a);
+E log10(E a);
+E log1p(E a);
+E sin(E a);
+E cos(E a);
+E tan(E a);
+E asin(E a);
+E acos(E a);
+E atan(E a);
+E sinh(E a);
+E cosh(E a);
+E tanh(E a);
+E asinh(E a);
+E acosh(E a);
+E atanh(E a);
+E atan2(E a, E b);
+E erf(E a);
+E erfc(E a);
+E erfinv(E a);
+E lgamma(E a);
+E digamma(E a);
+E sigmoid(E a);
+E floor(E a);
+E ceil(E a);
+E trunc(E a);
+E round(E a);
+E abs(E a);
+E sign(E a);
+E square(E a);
+E reciprocal(E a);
+E sqrt(E a);
+E rsqrt(E a);
+E polygamma(E order, E x);
+E pow(E a, E b);
+E floor_divide(E a, E b);
+E remainder(E a, E b);
+E fmod(E a, E b);
+E fmin(E a, E b);
+E fmax(E a, E b);
+E fma(E a, E b, E c);
 
 // d f / d operand `wrt`, times g, by the chain rule. The result's operands are: those of f, then y
 // (f's own value, index f.operands), then g (index f.operands + 1). The rules have torch's values
@@ -168,15 +251,15 @@ Graph rename_operands(const Graph& graph, std::span<const int> map, int operands
 
 // How operand i arrives in a call.
 struct OperandType {
-  bool scalar = false;          // a ScalarValue instead of a tensor
-  DType dtype = DType::kNone;   // the tensor's dtype; unused for scalars
+  bool scalar = false;         // a ScalarValue instead of a tensor
+  DType dtype = DType::kNone;  // the tensor's dtype; unused for scalars
 };
 
 using Register = uint16_t;
 
 struct Instruction {
   Prim prim;
-  DType type;              // type of the arguments' registers (and of the result, unless bool)
+  DType type;                 // type of the arguments' registers (and of the result, unless bool)
   DType from = DType::kNone;  // kCast: source type; kRoundTo16: which 16-bit type
   Register dst = 0, a = 0, b = 0, c = 0;
 };
