@@ -79,6 +79,8 @@ from ._overloads import (
     min,
     nonzero,
     numel,
+    round,
+    round_,
     scalar_tensor,
     softmax,
     split,

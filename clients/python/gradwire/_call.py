@@ -49,7 +49,7 @@ def call(row: Row, values: Sequence[Any], out: Any = None) -> Any:
             head |= 1 << 20
         session.emit(head | line << 48, ids, attributes)
         return _new(new, shape, kind, needs, row.grad_fn)
-    return _call_many(row, ids, attributes, shape, kind, needs, line)
+    return _call_many(row, values, ids, attributes, shape, kind, needs, line)
 
 
 # Rules by which integers become the default dtype, which the daemon takes to be float32.
@@ -67,12 +67,29 @@ def _to_default(row: Row, values: Sequence[Any]) -> Sequence[Any]:
     return [cast if v is tensors[0] else v for v in values]
 
 
+def _ask_shape(row: Row, values: Sequence[Any]) -> Any:
+    """The shapes of outputs whose number depends on a shape that is not known here yet."""
+    for value in values:
+        if isinstance(value, Tensor):
+            value._sizes()
+    return row.shape(values)
+
+
 def _call_many(
-    row: Row, ids: list[int], attributes: Any, shape: Any, kind: Any, needs: bool, line: int
+    row: Row,
+    values: Sequence[Any],
+    ids: list[int],
+    attributes: Any,
+    shape: Any,
+    kind: Any,
+    needs: bool,
+    line: int,
 ) -> Any:
     session = current.session()
     count = row.output_count
     if count is None:
+        if shape is None:
+            shape = _ask_shape(row, values)
         if shape is None:
             fail(NotImplementedError, row.name, "this client cannot tell how many results it has")
         count = len(shape)

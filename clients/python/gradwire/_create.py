@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -127,8 +128,9 @@ def arange(
 
 def _arange(start: Any, end: Any, step: Any, kind: Any, out: Any) -> Any:
     made = call(ROWS["arange"], (start, end, step, kind), out)
-    if made._shape is None:
-        made._shape = (max(0, -int(-((end - start) / step) // 1)),)
+    count = (end - start) / step
+    if made._shape is None and math.isfinite(count):
+        made._shape = (max(0, math.ceil(count)),)
     return made
 
 

@@ -76,7 +76,7 @@ def widen(bits: np.ndarray) -> np.ndarray:
 
 def narrow(values: np.ndarray) -> np.ndarray:
     """bfloat16 bits of floats, rounded to nearest even."""
-    wide = np.ascontiguousarray(values, np.float32)
+    wide = np.array(values, np.float32, order="C")
     bits = wide.view(np.uint32)
     rounded = ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
     return np.where(np.isnan(wide), np.uint16(0x7FC0), rounded).astype(np.uint16)

@@ -143,14 +143,41 @@ def _spread(name: str, input: Any, dim: Any, unbiased: Any, keepdim: bool, corre
     return call(row, tuple(named[n] for n in row.names))
 
 
-def std_mean(input: Any, dim: Any = None, **options: Any) -> Any:
+def std_mean(
+    input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, **options: Any
+) -> Any:
     """The standard deviation and the mean."""
-    return std(input, dim, **options), input.mean(dim, options.get("keepdim", False))
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    deviation = std(input, dim, unbiased, keepdim, **options)
+    return deviation, input.mean(dim, keepdim)
 
 
-def var_mean(input: Any, dim: Any = None, **options: Any) -> Any:
+def var_mean(
+    input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, **options: Any
+) -> Any:
     """The variance and the mean."""
-    return var(input, dim, **options), input.mean(dim, options.get("keepdim", False))
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    variance = var(input, dim, unbiased, keepdim, **options)
+    return variance, input.mean(dim, keepdim)
+
+
+def round(input: Any, *, decimals: int = 0, out: Any = None) -> Any:
+    """Rounds to the nearest, half to even, at `decimals` places."""
+    if decimals == 0:
+        return call(ROWS["round"], (input,), out)
+    scale = 10.0 ** abs(decimals)
+    if decimals > 0:
+        return call(ROWS["round"], (input * scale,)) / scale
+    return call(ROWS["round"], (input / scale,)) * scale
+
+
+def round_(input: Any, *, decimals: int = 0) -> Any:
+    """`round` in place."""
+    if decimals == 0:
+        return call_(ROWS["round"], (input,))
+    return input.copy_(round(input, decimals=decimals))
 
 
 def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> Any:
@@ -287,13 +314,19 @@ def zero_(input: Any) -> Any:
     return call_(ROWS["fill_"], (input, 0))
 
 
-def scalar_tensor(value: Any, *, dtype: Any = None, device: Any = None) -> Any:
-    return _host.tensor(value, dtype=dtype, device=device)
+def scalar_tensor(
+    value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Any:
+    """A tensor of one number."""
+    from . import _state
+
+    kind = dtype or _state.default_dtype
+    return _host.tensor(value, dtype=kind, device=device, requires_grad=requires_grad)
 
 
 METHODS = [
     div, div_, clamp, clamp_, max, min, var, std, split, squeeze, softmax, log_softmax,
-    allclose, isclose, equal, zero_, nonzero, chunk, index_put, index_put_,
+    allclose, isclose, equal, zero_, nonzero, chunk, round, round_, index_put, index_put_,
 ]  # fmt: skip
 ALIASES = {"divide": div, "divide_": div_, "clip": clamp, "clip_": clamp_}
 

@@ -29,7 +29,7 @@ def _reflected(name: str, *rest: Any) -> Any:
     row = ROWS[name]
 
     def operator(self: Any, other: Any) -> Any:
-        if isinstance(other, _NUMBERS):
+        if isinstance(other, (_row.Tensor, *_NUMBERS)):
             return call(row, (other, self, *rest))
         return NotImplemented
 
@@ -69,6 +69,8 @@ class Operators:
     __truediv__ = _binary("true_divide")
     __rtruediv__ = _reflected("true_divide")
     __itruediv__ = _in_place("true_divide")
+    __rdiv__ = _reflected("true_divide")
+    __rmatmul__ = _reflected("matmul")
     __floordiv__ = _binary("floor_divide")
     __rfloordiv__ = _reflected("floor_divide")
     __ifloordiv__ = _in_place("floor_divide")
