@@ -129,3 +129,24 @@ def raise_unread():
 
     for error in session.events:
         raise errors.decode(error)
+
+
+def test_unread_errors_are_reported_at_close():
+    torch.ones(2, 3).t().view(6)
+    with pytest.warns(RuntimeWarning, match=r"never read: .*view") as caught:
+        torch.close()
+    assert caught[0].filename.endswith("test_errors.py")
+
+
+def test_cancel_leaves_the_session_usable():
+    x = torch.randn(600, 600)
+    y = x
+    for _ in range(200):
+        y = y @ x
+    current.session().flush()
+    current.session().cancel()
+    try:
+        y.sum().item()
+    except RuntimeError as error:
+        assert "cancel" in str(error).lower()
+    still_works()

@@ -12,6 +12,7 @@ from .. import _call, _row
 from .._rows import ROWS
 from .._tensor import new
 from ..wire import current, frame
+from ..wire.session import released
 
 
 class Optimizer:
@@ -88,11 +89,9 @@ class Optimizer:
         self._id = current.session().new_id()
         _call.command(row, (params, *typed), (self._id,))
 
-    def __del__(self) -> None:
-        from ..wire.session import released
-
-        if getattr(self, "_id", 0):
-            released.append(self._id)
+    def __del__(self, _append: Callable[[int], None] = released.append) -> None:
+        if self.__dict__.get("_id"):
+            _append(self._id)
 
     def _values(self, group: dict[str, Any]) -> list[float]:
         """A group's options in the order of the row's keywords."""

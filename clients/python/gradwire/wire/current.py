@@ -86,8 +86,14 @@ def close() -> None:
         if daemon is not None:
             daemon.stop()
     for error in unread:
-        warnings.warn(
-            f"an error was never read: {errors.text(error)}", RuntimeWarning, stacklevel=2
+        # In the name of the user's line that caused it, not of this one.
+        path, _, rest = error.site.partition(":")
+        line = rest.partition(" ")[0]
+        warnings.warn_explicit(
+            f"an error was never read: {errors.text(error)}",
+            RuntimeWarning,
+            path or "gradwire",
+            int(line) if line.isdigit() else 0,
         )
 
 

@@ -199,14 +199,15 @@ class Session:
             if self.closed:
                 return []
             self.closed = True
-            if self.broken is None:
+            healthy = self.broken is None
+            if healthy:
                 self._append_releases()
                 self._flush()
         unread: list[Any] = list(self.events)
         self._outgoing.put(None)
         self._wake.set()
         self._reader.join(timeout)
-        if self.broken is None:
+        if healthy:
             try:
                 response = self._unary(
                     "Close",
