@@ -149,9 +149,12 @@ Tensors compose_copy(const Call& call) {
      public:
       DType dtype;
       Dims sizes;
+      TensorSpec self;
       std::string name() const override { return "copy_"; }
       Tensors apply(Tensors grads) override {
         Tensors out(2);
+        // What was there before has no influence any more.
+        if (grads[0] && edges[0].node) out[0] = zeros(self.sizes, self.dtype);
         if (grads[0] && edges[1].node) out[1] = sum_to(cast(grads[0], dtype), sizes);
         return out;
       }
@@ -161,7 +164,8 @@ Tensors compose_copy(const Call& call) {
     node->dtype = src->dtype;
     node->sizes = src->sizes;
     node->site = slot.site;
-    node->edges.push_back({});  // what was there before has no influence any more
+    node->self = {self->dtype, self->sizes, {}};
+    node->edges.push_back(gradient_edge(self));
     node->edges.push_back(is_floating(src->dtype) ? gradient_edge(src) : Edge{});
     rebase_history(self, ref);
   }

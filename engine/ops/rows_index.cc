@@ -428,6 +428,24 @@ void backward_masked_select(Backward& b) {
   b.set(0, call(scatter, {zeros(whole.sizes, whole.dtype), b.input(1), b.grad()}));
 }
 
+absl::Status infer_masked_scatter(const Call& call, TensorSpecs* out) {
+  const Tensor& self = call.in(0);
+  const Tensor& mask = call.in(1);
+  if (mask->dtype != DType::kBool) {
+    return runtime_error("masked_scatter_: expected BoolTensor for mask, got ", mask->text());
+  }
+  if (self->dtype != call.in(2)->dtype) {
+    return runtime_error("masked_scatter_: expected self and source to have same dtypes but got ",
+                         self->text(), " and ", call.in(2)->text());
+  }
+  auto sizes = broadcast_shapes(self->sizes, mask->sizes);
+  if (!sizes.ok()) return sizes.status();
+  if (*sizes != self->sizes) {
+    return runtime_error("masked_scatter_: mask ", mask->text(), " is larger than ", self->text());
+  }
+  return infer_first(call, out);
+}
+
 Tensors compose_nonzero(const Call& call) {
   return {nonzero_of(call.in(0), call.values.at(0))};
 }
@@ -601,9 +619,15 @@ void add_index_rows(Catalog& c) {
                 "The elements where mask is true, as one vector.", compose_masked_select);
   masked_select.measure = measure_mask;
   masked_select.method = true;
-  writes(kernel(536, "masked_scatter(Tensor input, Tensor mask, Tensor source) -> Tensor",
-                "input with the elements where mask is true taken from source, in order.",
-                infer_first, nullptr, nullptr, 0));
+  writes(kernel(
+      536, "masked_scatter(Tensor input, Tensor mask, Tensor source) -> Tensor",
+      "input with the elements where mask is true taken from source, in order.",
+      infer_masked_scatter,
+      [](const Call& call, Task* task) {
+        task->inputs[1] = operand_of(expand(call.in(1), call.in(0)->sizes));
+        return absl::OkStatus();
+      },
+      nullptr, 0));
   kernel(540, "flip(Tensor input, int[] dims) -> Tensor", "The order of dims reversed.",
          infer_first, lower_dims, backward_flip, 0)
       .shape_rule = "same";

@@ -40,6 +40,31 @@ void backward_expand(Backward& b) {
   b.set(0, sum_to(b.grad(), b.input_spec(0).sizes));
 }
 
+// Zeros of the whole's sizes, row-major, with g in the place of a view; where the view shows an
+// element twice, both add to it.
+Tensor placed(const Tensor& g, const Dims& whole, const ViewSpec& view) {
+  static const OpRef place("view_scatter"), arange("arange"), as_strided("as_strided"),
+      index_add("index_add");
+  if (g->poison) return g;
+  IntList sizes(view.sizes.begin(), view.sizes.end());
+  IntList strides(view.strides.begin(), view.strides.end());
+  if (!may_overlap(view.sizes, view.strides)) {
+    return call(place, {g}, {IntList(whole.begin(), whole.end()), sizes, strides, view.offset});
+  }
+  int64_t numel = std::max(numel_of(whole), view.offset + extent_of(view.sizes, view.strides));
+  Tensor places = call(arange, {}, {int64_t{0}, numel, 1, DType::kInt64});
+  Tensor index = reshape(call(as_strided, {places}, {sizes, strides, view.offset}),
+                         Dims{numel_of(view.sizes)});
+  Tensor total =
+      call(index_add, {zeros(Dims{numel}, g->dtype), index, reshape(g, Dims{numel_of(view.sizes)})},
+           {0, 1});
+  if (numel != numel_of(whole)) {
+    static const OpRef narrow("narrow");
+    total = call(narrow, {total}, {0, 0, numel_of(whole)});
+  }
+  return reshape(total, whole);
+}
+
 // The gradient of a part: zeros of the whole with the gradient in the part's place. The place is
 // found by running the row's own view rule on a row-major tensor of the whole's sizes.
 void backward_part(Backward& b) {
@@ -58,14 +83,10 @@ void backward_part(Backward& b) {
     b.set(0, poisoned(status));
     return;
   }
-  static const OpRef place("view_scatter");
   Tensor total;
   for (size_t i = 0; i < parts.size(); ++i) {
     if (!b.has_grad(static_cast<int>(i))) continue;
-    Tensor g = call(place, {b.grad(static_cast<int>(i))},
-                    {IntList(whole.sizes.begin(), whole.sizes.end()),
-                     IntList(parts[i].sizes.begin(), parts[i].sizes.end()),
-                     IntList(parts[i].strides.begin(), parts[i].strides.end()), parts[i].offset});
+    Tensor g = placed(b.grad(static_cast<int>(i)), whole.sizes, parts[i]);
     total = total ? add(total, g) : g;
   }
   if (total) b.set(0, total);
@@ -315,22 +336,12 @@ absl::Status view_as_strided(const Call& call, std::vector<ViewSpec>* out) {
 }
 
 void backward_as_strided(Backward& b) {
-  // Positions may repeat: every element of the view adds to the place it showed.
-  const TensorSpec& whole = b.input_spec(0);
-  static const OpRef add_op("add");
-  Tensor g = b.grad();
+  const Attribute& offset = b.attr(2);
   const IntList& sizes = b.attr(0).as_ints();
   const IntList& strides = b.attr(1).as_ints();
-  static const OpRef place("view_scatter");
-  bool overlaps = may_overlap(sizes, strides);
-  if (overlaps) {
-    b.set(0, poisoned(not_implemented_error("[as_strided] gradient of a view that overlaps "
-                                            "itself")));
-    return;
-  }
-  b.set(0, call(place, {g},
-                {IntList(whole.sizes.begin(), whole.sizes.end()), sizes, strides,
-                 b.attr(2).none() ? int64_t{0} : b.attr(2).as_int()}));
+  b.set(0, placed(b.grad(), b.input_spec(0).sizes,
+                  {Dims(sizes.begin(), sizes.end()), Dims(strides.begin(), strides.end()),
+                   offset.none() ? 0 : offset.as_int()}));
 }
 
 absl::Status view_split(const Call& call, std::vector<ViewSpec>* out) {
@@ -646,7 +657,7 @@ void add_view_rows(Catalog& c) {
   view(362, "unbind(Tensor input, int dim=0) -> Tensor[]", "All indices of a dimension.",
        view_unbind, backward_part, "");
   view(363, "unfold(Tensor input, int dimension, int size, int step) -> Tensor",
-       "Sliding windows of a dimension, as the last dimension.", view_unfold, nullptr, "");
+       "Sliding windows of a dimension, as the last dimension.", view_unfold, backward_part, "");
   composite(370, "reshape(Tensor input, int[] shape) -> Tensor",
             "The same elements in other sizes; a view where one exists, else a copy.",
             compose_reshape, "view", "same")
