@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ._row import REQUIRED, Row
 
-CATALOG_HASH = "2587ee8dc04a1dd7"
+CATALOG_HASH = "e0451360709aa44e"
 
 ROWS: dict[str, Row] = {
     "session.release": Row(
@@ -1638,7 +1638,7 @@ ROWS: dict[str, Row] = {
         "Tensor",
         "",
         "same",
-        "",
+        "d",
     ),
     "reshape": Row(
         370,
