@@ -155,21 +155,24 @@ double Executor::serve(TaskQueue& queue) {
     }
     if (head.kind == TaskKind::kCopyIn && head.upload && !head.upload->ready()) break;
     size_t done = 1;
+    LaunchResult result;
     if (fuse && head.kind == TaskKind::kPointwise) {
       if (queue.ready_.size() < 8) queue.collect();  // look ahead as far as dispatch has come
       FusionGroup group = find_group(queue.ready_, queue.ready_.size());
       if (group.tasks > 1) {
         members.clear();
         for (size_t i = 0; i < group.tasks; ++i) members.push_back(&queue.ready_[i]);
-        kernels += run_group(backend_, group, members).kernels;
+        result = run_group(backend_, group, members);
         fused += group.tasks - 1;
         done = group.tasks;
       } else {
-        kernels += run_task(backend_, head).kernels;
+        result = run_task(backend_, head);
       }
     } else {
-      kernels += run_task(backend_, head).kernels;
+      result = run_task(backend_, head);
     }
+    kernels += result.kernels;
+    if (result.failure) queue.note_failure(std::move(result.failure));
     for (size_t i = 0; i < done; ++i) queue.ready_.pop_front();
     tasks += done;
     now = Clock::now();

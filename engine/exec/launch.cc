@@ -221,15 +221,15 @@ void skip_task(Task& task, ErrorRef error) {
 LaunchResult run_task(Backend& backend, Task& task) {
   if (task.kind == TaskKind::kRead) {
     read(backend, task);
-    return {0};
+    return {};
   }
   if (task.kind == TaskKind::kHost) {
     if (task.on_done) task.on_done(poison_of(task));
-    return {0};
+    return {};
   }
   if (ErrorRef poison = poison_of(task)) {
     skip_task(task, std::move(poison));
-    return {0};
+    return {};
   }
   absl::Status status = materialise_outputs(task);
   if (status.ok()) {
@@ -249,22 +249,27 @@ LaunchResult run_task(Backend& backend, Task& task) {
     }
   }
   if (!status.ok()) {
-    skip_task(task, error_of(task, status));
-    return {1};
+    ErrorRef error = error_of(task, status);
+    skip_task(task, error);
+    return {1, error};
   }
   if (task.on_done) task.on_done(nullptr);
-  return {1};
+  return {1, nullptr};
 }
 
 LaunchResult run_group(Backend& backend, const FusionGroup& group,
                        std::span<const std::unique_ptr<Task>*> tasks) {
-  if (!group.program) return {0};  // every value of the group is dead
+  if (!group.program) return {};  // every value of the group is dead
   for (const Operand* out : group.outputs) {
     absl::Status status = out->storage->materialise();
     if (!status.ok()) {
       // One by one, so that only what needs the missing memory fails.
       LaunchResult result;
-      for (auto* task : tasks) result.kernels += run_task(backend, **task).kernels;
+      for (auto* task : tasks) {
+        LaunchResult one = run_task(backend, **task);
+        result.kernels += one.kernels;
+        if (one.failure) result.failure = one.failure;
+      }
       return result;
     }
   }
@@ -281,7 +286,7 @@ LaunchResult run_group(Backend& backend, const FusionGroup& group,
   if (!status.ok()) {
     for (auto* task : tasks) skip_task(**task, error_of(**task, status));
   }
-  return {1};
+  return {1, nullptr};
 }
 
 }  // namespace gradwire

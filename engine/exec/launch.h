@@ -11,6 +11,7 @@ namespace gradwire {
 
 struct LaunchResult {
   uint32_t kernels = 0;
+  ErrorRef failure;  // a root cause found by this launch
 };
 
 // Runs the task and tells its callbacks; poisons outputs when it fails. Uploads must be ready.

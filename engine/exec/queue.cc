@@ -34,6 +34,24 @@ bool TaskQueue::cancelled(const Task& task) const {
   return it != cancelled_.end() && task.number <= it->second;
 }
 
+void TaskQueue::note_failure(ErrorRef error) {
+  constexpr size_t kMaxFailures = 64;
+  std::lock_guard lock(mutex_);
+  if (failures_.size() == kMaxFailures) failures_.pop_front();
+  failures_.push_back(std::move(error));
+}
+
+std::vector<ErrorRef> TaskQueue::take_failures(uint32_t slot) {
+  std::lock_guard lock(mutex_);
+  std::vector<ErrorRef> taken;
+  std::erase_if(failures_, [&](ErrorRef& error) {
+    if (error->slot != slot) return false;
+    taken.push_back(std::move(error));
+    return true;
+  });
+  return taken;
+}
+
 bool TaskQueue::collect() {
   std::lock_guard lock(mutex_);
   for (auto& task : incoming_) ready_.push_back(std::move(task));

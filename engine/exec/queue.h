@@ -34,6 +34,10 @@ class TaskQueue {
 
   double weight = 1.0;  // share of device time, set before the first push
 
+  // Root causes that tasks found since the last take, oldest first, at most 64. Any thread.
+  void note_failure(ErrorRef error);
+  std::vector<ErrorRef> take_failures(uint32_t slot);
+
   // Counters for stats.
   std::atomic<uint64_t> tasks_run{0};
   std::atomic<uint64_t> kernels_run{0};
@@ -50,6 +54,7 @@ class TaskQueue {
   mutable std::mutex mutex_;
   std::vector<std::unique_ptr<Task>> incoming_;
   std::vector<std::function<void()>> space_waiters_;
+  std::deque<ErrorRef> failures_;
   absl::flat_hash_map<uint32_t, uint64_t> cancelled_;
   std::atomic<bool> any_cancelled_{false};
   std::atomic<uint64_t> depth_{0};

@@ -64,6 +64,7 @@ Tensors run_pointwise(const Call& call) {
         return failed(call, type_error("argument '", p.name, "' must be a Tensor or a number"));
       }
       operand.scalar = scalar_of(a);
+      operand.weak = p.type == ParamType::kScalar;
     }
     operands.push_back(std::move(operand));
   }

@@ -53,6 +53,7 @@ Operand operand_of(const Tensor& tensor, const ViewSpec& spec);
 struct PointwiseOperand {
   Tensor tensor;  // or null:
   ScalarValue scalar;
+  bool weak = false;  // a setting (alpha, slope): takes no part in promotion
 };
 struct PointwiseTypes {
   DType compute = DType::kNone;

@@ -173,6 +173,9 @@ std::vector<ErrorRef> Dispatcher::take_unread() {
     if (!error->reported.load()) unread.push_back(std::move(error));
   }
   slot_->errors.clear();
+  for (ErrorRef& error : slot_->session.queue->take_failures(slot_->number)) {
+    if (!error->reported.load()) unread.push_back(std::move(error));
+  }
   return unread;
 }
 

@@ -13,7 +13,7 @@ absl::StatusOr<PointwiseTypes> types_of(const PointwiseDef& def, const Operands&
   Slot& slot = Slot::current();
   PromotionState state;
   for (size_t i = 0; i < operands.size(); ++i) {
-    if (def.booleans[i] && def.rule != TypeRule::kLogical) continue;
+    if (operands[i].weak || (def.booleans[i] && def.rule != TypeRule::kLogical)) continue;
     if (const Tensor& t = operands[i].tensor) {
       state.add_tensor(t->dtype, t->sizes.empty());
     } else if (operands[i].scalar.kind == ScalarValue::Kind::kFloat) {

@@ -602,6 +602,7 @@ void add_index_rows(Catalog& c) {
                 "The places of the elements that are not zero, one a row.", compose_nonzero);
   nonzero.measure = measure_mask;
   nonzero.method = true;
+  nonzero.type_rule = "int64";
   auto& select_row = kernel(
       534,
       "masked_select_of_count(Tensor input, Tensor mask, int count) "

@@ -23,13 +23,29 @@ expr::Graph graph(int n, std::initializer_list<int> conditions, Fn fn) {
   return g;
 }
 
+// torch refuses a float alpha for integers: it would be cut off silently.
+absl::Status check_alpha(const Call& call) {
+  if (!call.attributes.back().is_float()) return absl::OkStatus();
+  bool floating = false;
+  for (const Tensor& t : call.inputs) floating = floating || (t && is_floating(t->dtype));
+  for (size_t i = 0; i + 1 < call.attributes.size(); ++i) {
+    floating = floating || call.attributes[i].is_float();
+  }
+  if (floating) return absl::OkStatus();
+  return runtime_error(
+      "For integral input tensors, argument alpha must not be a floating point "
+      "number. [",
+      call.op->name, "]");
+}
+
 void add_arithmetic(Catalog& c) {
   c.pointwise(100, "add(Operand input, Operand other, *, Scalar alpha=1) -> Tensor",
               "input + alpha * other.", R::kPromote,
-              [](E x, E y, E alpha) { return x + alpha * y; });
+              [](E x, E y, E alpha) { return x + alpha * y; })
+      .check = check_alpha;
   c.pointwise(101, "sub(Operand input, Operand other, *, Scalar alpha=1) -> Tensor",
-              "input - alpha * other.", R::kNoBool,
-              [](E x, E y, E alpha) { return x - alpha * y; });
+              "input - alpha * other.", R::kNoBool, [](E x, E y, E alpha) { return x - alpha * y; })
+      .check = check_alpha;
   c.pointwise(102, "mul(Operand input, Operand other) -> Tensor", "input * other.", R::kPromote,
               [](E x, E y) { return x * y; });
   c.pointwise(103, "true_divide(Operand input, Operand other) -> Tensor",
@@ -63,8 +79,8 @@ void add_arithmetic(Catalog& c) {
   c.pointwise(112, "reciprocal(Tensor input) -> Tensor", "1 / input.", R::kPromoteFloat,
               [](E x) { return expr::reciprocal(x); });
   c.pointwise(113, "rsub(Operand input, Operand other, *, Scalar alpha=1) -> Tensor",
-              "other - alpha * input.", R::kNoBool,
-              [](E x, E y, E alpha) { return y - alpha * x; });
+              "other - alpha * input.", R::kNoBool, [](E x, E y, E alpha) { return y - alpha * x; })
+      .check = check_alpha;
   c.pointwise(114,
               "addcmul(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1) "
               "-> Tensor",
