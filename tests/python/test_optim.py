@@ -179,6 +179,14 @@ def test_save_and_load(daemon, tmp_path):
     assert theirs["a"].tolist() == [0, 1, 2] and theirs["b.c"].tolist() == [[1.5]]
 
 
+@pytest.mark.parametrize("padding", [128, 640])
+def test_header_length_like_a_pickle(daemon, padding):
+    # 128 and 640 are little-endian 80 00 and 80 02: a pickle begins with 80 02.
+    head = b'{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}'.ljust(padding)
+    file = padding.to_bytes(8, "little") + head + b"\0\0\x80\x3f"
+    assert torch.load(io.BytesIO(file))["a"].tolist() == [1.0]
+
+
 def test_save_nested(daemon):
     file = io.BytesIO()
     value = {"epoch": 3, "lr": 0.1, "best": float("inf"), "model": {"w": torch.ones(2)},

@@ -107,7 +107,8 @@ def load(
 
 
 def _split(data: bytes) -> tuple[dict[str, Any], memoryview]:
-    if data[:4] == b"PK\x03\x04" or data[:1] == b"\x80":
+    # The length of a safetensors header may look like a pickle's first bytes; its JSON does not.
+    if data[8:9] != b"{" and (data[:4] == b"PK\x03\x04" or data[:1] == b"\x80"):
         raise RuntimeError(
             "this is a pickle file of torch: save its state dict as safetensors to load it here"
         )
