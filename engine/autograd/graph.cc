@@ -56,7 +56,7 @@ absl::StatusOr<std::unique_ptr<BackwardRun>> BackwardRun::start(const Tensors& r
     Edge edge = gradient_edge(inputs[i]);
     run->targets_.push_back({edge.node, edge.index, inputs[i], nullptr});
   }
-  run->discover(edges);
+  GW_RETURN_IF_ERROR(run->discover(edges));
   for (size_t i = 0; i < edges.size(); ++i) run->deliver(edges[i], seeds[i]);
   for (const Edge& edge : edges) {
     Node& node = *edge.node;
@@ -68,7 +68,7 @@ absl::StatusOr<std::unique_ptr<BackwardRun>> BackwardRun::start(const Tensors& r
   return run;
 }
 
-void BackwardRun::discover(const std::vector<Edge>& roots) {
+absl::Status BackwardRun::discover(const std::vector<Edge>& roots) {
   std::vector<Node*> order;
   std::vector<Node*> stack;
   auto visit = [&](Node* node) {
@@ -93,7 +93,15 @@ void BackwardRun::discover(const std::vector<Edge>& roots) {
       if (edge.node) ++edge.node->dependencies;
     }
   }
-  if (targets_.empty()) return;
+  auto check_freed = [&]() -> absl::Status {
+    for (Node* node : order) {
+      bool runs = targets_.empty();
+      for (const Edge& edge : node->edges) runs = runs || (edge.node && edge.node->needed);
+      if (runs && node->released()) return freed_error(node->name());
+    }
+    return absl::OkStatus();
+  };
+  if (targets_.empty()) return check_freed();
   // Only nodes from which a target can be reached run: propagate against the edges, inputs before
   // outputs. Every edge leads to a node with a smaller sequence, leaves excepted.
   for (const Target& target : targets_) {
@@ -108,6 +116,7 @@ void BackwardRun::discover(const std::vector<Edge>& roots) {
       if (edge.node && edge.node->needed) node->needed = true;
     }
   }
+  return check_freed();
 }
 
 void BackwardRun::deliver(const Edge& edge, Tensor grad) {

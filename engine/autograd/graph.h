@@ -46,7 +46,8 @@ class BackwardRun {
     Tensor grad;
   };
 
-  void discover(const std::vector<Edge>& roots);
+  // Error: a node that would run has had its buffers freed.
+  absl::Status discover(const std::vector<Edge>& roots);
   void deliver(const Edge& edge, Tensor grad);
 
   Options options_;

@@ -174,7 +174,18 @@ class Session:
         if reply.HasField("error"):
             self.forget(reply.error)
             raise errors.decode(reply.error)
+        self.raise_refused()
         return reply
+
+    def raise_refused(self) -> None:
+        """Raises what the daemon refused (a backward, an in-place op, a step) since the last
+        read: in torch the call itself would have raised."""
+        if self.events:
+            refused, self.events = self.events, []
+            error = errors.decode(refused[0])
+            if len(refused) > 1:
+                error.add_note(f"{len(refused) - 1} later commands were refused too")
+            raise error
 
     def forget(self, error: Any) -> None:
         """An error that somebody has been told of is not reported again."""
