@@ -164,6 +164,15 @@ uint64_t Dispatcher::cancel() {
   uint64_t before = slot.session.queue->depth();
   slot.session.queue->cancel(slot.number, slot.command);
   slot.session.worker.executor().notify();
+  // A suspended command ends by itself once its tasks are dropped, but not one that waits for
+  // another slot.
+  std::vector<SessionState::Waiter> dropped;
+  std::erase_if(slot.session.waiters, [&](SessionState::Waiter& waiter) {
+    if (waiter.owner != slot.number) return false;
+    dropped.push_back(std::move(waiter));
+    return true;
+  });
+  for (SessionState::Waiter& waiter : dropped) waiter.wake();
   return before;
 }
 

@@ -332,7 +332,7 @@ Progress wait(Slot& slot, const Call& call, const Command& command) {
   }
   if (it->second >= number) return Progress::kDone;
   slot.continuation = [] { return Progress::kDone; };
-  slot.session.waiters.push_back({other, number, slot.wake});
+  slot.session.waiters.push_back({slot.number, other, number, slot.wake});
   return Progress::kSuspended;
 }
 

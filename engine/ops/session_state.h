@@ -37,6 +37,7 @@ class SessionState {
   // Commands applied by each slot, and slots that wait for another to reach a number.
   absl::flat_hash_map<uint32_t, uint64_t> applied;
   struct Waiter {
+    uint32_t owner;  // the slot that waits
     uint32_t slot;
     uint64_t number;
     std::function<void()> wake;

@@ -184,7 +184,8 @@ class Session:
             refused, self.events = self.events, []
             error = errors.decode(refused[0])
             if len(refused) > 1:
-                error.add_note(f"{len(refused) - 1} later commands were refused too")
+                more = f"\n({len(refused) - 1} later commands were refused too)"
+                error.args = (str(error.args[0]) + more,)
             raise error
 
     def forget(self, error: Any) -> None:
