@@ -51,16 +51,19 @@ absl::StatusOr<Block> Allocator::allocate(size_t bytes, Account& account) {
     used_ += size;
     return Block{data, size};
   }
-  if (limit_ && used_ + cached_ + size > limit_) trim_locked();
-  void* data = nullptr;
-  if (!limit_ || used_ + size <= limit_) {
+  used_ += size;  // claimed before the lock goes, so that others see it
+  bool over = limit_ && used_ > limit_;
+  bool crowded = limit_ && used_ + cached_ > limit_;
+  lock.unlock();
+  if (crowded) trim();
+  void* data = over ? nullptr : backend_.allocate(size);
+  if (!data && !over) {
+    trim();
     data = backend_.allocate(size);
-    if (!data && cached_) {
-      trim_locked();
-      data = backend_.allocate(size);
-    }
   }
+  lock.lock();
   if (!data) {
+    used_ -= size;
     account.release(size);
     return make_error(
         ErrorKind::kOutOfMemory,
@@ -70,7 +73,6 @@ absl::StatusOr<Block> Allocator::allocate(size_t bytes, Account& account) {
                      mebibytes(account.used()),
                      ". Release tensors (del), use a smaller batch, or wait for other sessions."));
   }
-  used_ += size;
   return Block{data, size};
 }
 
@@ -83,13 +85,15 @@ void Allocator::deallocate(void* data, size_t block_bytes, Account& account) {
 }
 
 void Allocator::trim() {
-  std::lock_guard lock(mutex_);
-  trim_locked();
-}
-
-void Allocator::trim_locked() {
-  if (!cached_) return;
-  // Kernels queued before a block's release may still use it.
+  std::array<std::vector<void*>, kClasses> blocks;
+  {
+    std::lock_guard lock(mutex_);
+    if (!cached_) return;
+    blocks.swap(free_);
+    cached_ = 0;
+  }
+  // Kernels queued before a block's release may still use it. Without the lock: what the wait is
+  // for may itself free memory.
   for (int s = 0; s < kStreamKinds; ++s) {
     std::mutex m;
     std::condition_variable done;
@@ -104,14 +108,10 @@ void Allocator::trim_locked() {
   }
   for (int exponent = 6; exponent < 64; ++exponent) {
     for (int fraction = 0; fraction < 8; ++fraction) {
-      auto& list = free_[exponent * 8 + fraction];
       size_t size = (size_t{1} << exponent) + ((size_t{1} << exponent) / 8) * fraction;
-      for (void* block : list) backend_.deallocate(block, size);
-      list.clear();
-      list.shrink_to_fit();
+      for (void* block : blocks[exponent * 8 + fraction]) backend_.deallocate(block, size);
     }
   }
-  cached_ = 0;
 }
 
 uint64_t Allocator::used() const {

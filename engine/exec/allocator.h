@@ -41,7 +41,6 @@ class Allocator {
  private:
   static constexpr int kClasses = 64 * 8;
   static int class_index(size_t class_bytes);
-  void trim_locked();
 
   Backend& backend_;
   const uint64_t limit_;

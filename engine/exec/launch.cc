@@ -111,8 +111,16 @@ absl::Status launch_kernel(Backend& backend, Task& task) {
 }
 
 absl::Status copy_in(Backend& backend, Task& task) {
-  const std::string& bytes = task.upload ? task.upload->data() : task.host;
+  // The host block lives until the copy has run; a short string would move its bytes with it.
+  struct Source {
+    Source(std::string bytes, std::shared_ptr<Upload> upload)
+        : bytes(std::move(bytes)), upload(std::move(upload)) {}
+    std::string bytes;
+    std::shared_ptr<Upload> upload;
+  };
   if (task.upload) GW_RETURN_IF_ERROR(task.upload->status());
+  auto source = std::make_shared<Source>(std::move(task.host), std::move(task.upload));
+  const std::string& bytes = source->upload ? source->upload->data() : source->bytes;
   const Operand& out = task.outputs[0];
   if (bytes.size() != out.storage->bytes) {
     return value_error("[upload] expected ", out.storage->bytes, " bytes for ",
@@ -120,18 +128,13 @@ absl::Status copy_in(Backend& backend, Task& task) {
                        bytes.size());
   }
   if (bytes.empty()) return absl::OkStatus();
-  // The block may still be read by kernels queued before it was freed.
+  // The device block may still be read by kernels queued before it was freed.
   backend.wait(StreamKind::kUpload, backend.record(StreamKind::kCompute));
   GW_RETURN_IF_ERROR(
       backend.copy_in(StreamKind::kUpload, out.storage->data(), bytes.data(), bytes.size()));
   Event copied = backend.record(StreamKind::kUpload);
   backend.wait(StreamKind::kCompute, copied);
-  if (!backend.query(copied)) {
-    // The host block lives until the copy has run.
-    auto keep = std::make_shared<std::pair<std::string, std::shared_ptr<Upload>>>(
-        std::move(task.host), std::move(task.upload));
-    backend.on_complete(copied, [keep] {});
-  }
+  backend.on_complete(copied, [source] {});
   return absl::OkStatus();
 }
 
