@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ._row import REQUIRED, Row
 
-CATALOG_HASH = "e0451360709aa44e"
+CATALOG_HASH = "b014cf670a353c73"
 
 ROWS: dict[str, Row] = {
     "session.release": Row(
@@ -2267,7 +2267,7 @@ ROWS: dict[str, Row] = {
         ],
         "Tensor",
         "",
-        "same",
+        "int64",
         "d",
     ),
     "masked_select_of_count": Row(
