@@ -131,7 +131,11 @@ class StreamConnection final : public grpc::ServerBidiReactor<ByteBuffer, ByteBu
         return;
       }
     }
-    if (end) return Finish(grpc_status(*end));
+    if (end) {
+      // Before the client learns of it: it may open the next stream at once.
+      if (slot_) slot_->disconnect(this);
+      return Finish(grpc_status(*end));
+    }
     response_ = buffer_of(std::move(bytes));
     StartWrite(&response_);
   }
