@@ -263,33 +263,31 @@ LaunchResult run_task(Backend& backend, Task& task) {
 LaunchResult run_group(Backend& backend, const FusionGroup& group,
                        std::span<const std::unique_ptr<Task>*> tasks) {
   if (!group.program) return {};  // every value of the group is dead
+  absl::Status status;
   for (const Operand* out : group.outputs) {
-    absl::Status status = out->storage->materialise();
-    if (!status.ok()) {
-      // One by one, so that only what needs the missing memory fails.
-      LaunchResult result;
-      for (auto* task : tasks) {
-        LaunchResult one = run_task(backend, **task);
-        result.kernels += one.kernels;
-        if (one.failure) result.failure = one.failure;
-      }
-      return result;
-    }
+    if (status.ok()) status = out->storage->materialise();
   }
-  thread_local KernelCall call;
-  call.kernel = backend.find_kernel("pointwise");
-  call.inputs.clear();
-  call.outputs.clear();
-  call.scalars.assign(group.scalars.begin(), group.scalars.end());
-  call.program = group.program;
-  const Operand& shape = (*tasks[0])->outputs[0];
-  for (const Operand* in : group.inputs) call.inputs.push_back(broadcast_view(*in, shape));
-  for (const Operand* out : group.outputs) call.outputs.push_back(view_of(*out));
-  absl::Status status = backend.launch(call, nullptr);
-  if (!status.ok()) {
-    for (auto* task : tasks) skip_task(**task, error_of(**task, status));
+  if (status.ok()) {
+    thread_local KernelCall call;
+    call.kernel = backend.find_kernel("pointwise");
+    call.inputs.clear();
+    call.outputs.clear();
+    call.scalars.assign(group.scalars.begin(), group.scalars.end());
+    call.program = group.program;
+    const Operand& shape = (*tasks[0])->outputs[0];
+    for (const Operand* in : group.inputs) call.inputs.push_back(broadcast_view(*in, shape));
+    for (const Operand* out : group.outputs) call.outputs.push_back(view_of(*out));
+    status = backend.launch(call, nullptr);
+    if (status.ok()) return {1, nullptr};
   }
-  return {1, nullptr};
+  // One by one, so that only what really fails is poisoned.
+  LaunchResult result;
+  for (auto* task : tasks) {
+    LaunchResult one = run_task(backend, **task);
+    result.kernels += one.kernels;
+    if (one.failure) result.failure = one.failure;
+  }
+  return result;
 }
 
 }  // namespace gradwire

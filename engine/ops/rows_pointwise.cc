@@ -1,5 +1,7 @@
 // Rows 100 to 299: pointwise ops. One row is a whole op: kernel, fusion, broadcasting, promotion,
 // in-place and out forms and gradient follow from its expression.
+#include <tuple>
+
 #include "engine/ops/catalog.h"
 
 namespace gradwire {
@@ -198,10 +200,24 @@ void add_bits(Catalog& c) {
        [](E x, E y) { return apply(expr::Prim::kBitXor, x, y); });
   c.pointwise(203, "bitwise_not(Tensor input) -> Tensor", "~input; for bool the logical not.",
               R::kIntegral, [](E x) { return apply(expr::Prim::kBitNot, x); });
-  bits(204, "bitwise_left_shift", "input << other.",
-       [](E x, E y) { return apply(expr::Prim::kShiftLeft, x, y); });
-  bits(205, "bitwise_right_shift", "input >> other.",
-       [](E x, E y) { return apply(expr::Prim::kShiftRight, x, y); });
+  for (auto [number, name, doc, prim] :
+       {std::tuple{uint16_t{204}, "bitwise_left_shift", "input << other.",
+                   Catalog::Binary([](E x, E y) { return apply(expr::Prim::kShiftLeft, x, y); })},
+        std::tuple{
+            uint16_t{205}, "bitwise_right_shift", "input >> other.",
+            Catalog::Binary([](E x, E y) { return apply(expr::Prim::kShiftRight, x, y); })}}) {
+    c.pointwise(number, std::string(name) + "(Operand input, Operand other) -> Tensor", doc,
+                R::kIntegral, prim)
+        .check = [](const Call& call) {
+      for (const Tensor& t : call.inputs) {
+        if (t && t->dtype != DType::kBool) return absl::OkStatus();
+      }
+      for (const Attribute& a : call.attributes) {
+        if (a.is_int()) return absl::OkStatus();
+      }
+      return not_implemented_error("\"", call.op->name, "\" not implemented for 'Bool'");
+    };
+  }
 }
 
 void add_choices(Catalog& c) {

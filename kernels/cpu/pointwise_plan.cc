@@ -287,7 +287,8 @@ class Compiler {
                                                      : ops_.copy[dtype_size(store.stored)];
       draft(fn, fixed(plan_->loads + s), {source[s], -1, -1});
     }
-    plan_->plain_copy = drafts_.size() == 1 && count == 1 && source[0] < -1;
+    plan_->plain_copy =
+        drafts_.size() == 1 && count == 1 && source[0] < -1 && plan_->program->loads.size() == 1;
     plan_->cost += 0.025 * plan_->bytes;
   }
 

@@ -11,6 +11,7 @@ class Merger {
  public:
   Program run(std::span<const Member> members) {
     for (const Member& member : members) add(member);
+    if (!out_.can_fail) drop_dead();
     out_.registers = next_;
     return std::move(out_);
   }
@@ -104,6 +105,21 @@ class Merger {
       out_.outputs = std::max(out_.outputs, member.output + 1);
     }
     out_.can_fail |= p.can_fail;
+  }
+
+  // Forgets what no store needs: values of members that nobody asked for.
+  void drop_dead() {
+    std::vector<bool> live(next_, false);
+    for (const StoreSlot& slot : out_.stores) live[slot.reg] = true;
+    for (size_t i = out_.code.size(); i-- > 0;) {
+      const Instruction& instruction = out_.code[i];
+      if (!live[instruction.dst]) continue;
+      for (Register r : {instruction.a, instruction.b, instruction.c}) live[r] = true;
+    }
+    std::erase_if(out_.code, [&](const Instruction& i) { return !live[i.dst]; });
+    std::erase_if(out_.loads, [&](const LoadSlot& slot) { return !live[slot.reg]; });
+    std::erase_if(out_.scalars, [&](const ScalarSlot& slot) { return !live[slot.reg]; });
+    std::erase_if(out_.constants, [&](const ConstantSlot& slot) { return !live[slot.reg]; });
   }
 
   Program out_;
