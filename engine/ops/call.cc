@@ -149,6 +149,11 @@ Tensors run_kernel(const Call& call) {
   TensorSpecs specs;
   absl::Status status = op.infer(call, &specs);
   if (!status.ok()) return failed(call, status);
+  for (const TensorSpec& spec : specs) {
+    auto numel = checked_numel(spec.sizes);
+    if (!numel.ok()) return failed(call, numel.status());
+    if (!is_valid(spec.dtype)) return failed(call, type_error("not a dtype of a tensor"));
+  }
   bool grad = op.backward && any_requires_grad(call);
   Ref<Node> node;
   Tensors outputs;

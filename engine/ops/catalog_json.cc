@@ -62,7 +62,9 @@ nlohmann::ordered_json row_json(const OpDef& op) {
 
 std::string catalog_json() {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  for (const OpDef* op : Catalog::get().rows()) rows.push_back(row_json(*op));
+  for (const OpDef* op : Catalog::get().rows()) {
+    if (!op->internal) rows.push_back(row_json(*op));
+  }
   return rows.dump(1) + "\n";
 }
 

@@ -132,7 +132,8 @@ Progress Dispatcher::apply(const Command& command) {
   slot.command = command.number;
   slot.set_site(command.site);
   slot.op = Catalog::get().find(command.op);
-  if (!slot.op) {
+  if (!slot.op || slot.op->internal) {
+    slot.op = nullptr;
     fail_command(slot, command, runtime_error("unknown op number ", command.op));
     return Progress::kDone;
   }

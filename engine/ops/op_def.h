@@ -125,6 +125,7 @@ struct OpDef {
   bool in_place = false;  // has form 1
   bool out = false;       // has form 2
   bool method = false;    // also a method of Tensor
+  bool internal = false;  // for compositions and gradients only: clients cannot name it
 
   std::unique_ptr<PointwiseDef> pointwise;
   // Pointwise: attribute slots that are operands of the expression, after the tensors and Operands

@@ -181,6 +181,7 @@ Tensor invoke_pointwise(const PointwiseDef& def, Operands operands, PointwiseTyp
     sizes = *std::move(merged);
     grad = grad || (slot.grad_enabled && !def.booleans[i] && t->requires_grad());
   }
+  if (auto numel = checked_numel(sizes); !numel.ok()) return poisoned(numel.status());
   if (types.compute == DType::kNone) {
     auto found = types_of(def, operands, self);
     if (!found.ok()) return poisoned(found.status());

@@ -45,6 +45,14 @@ absl::Status infer_linspace(const Call& call, TensorSpecs* outputs) {
   return absl::OkStatus();
 }
 
+absl::Status infer_eye(const Call& call, TensorSpecs* outputs) {
+  if (call.attr(0).as_ints().size() != 2) {
+    return runtime_error("[eye] size must have 2 entries, got ",
+                         shape_text(call.attr(0).as_ints()));
+  }
+  return infer_sized(call, outputs);
+}
+
 // A pointwise def of the identity, for copies and casts.
 const PointwiseDef& identity() {
   static const PointwiseDef* def = [] {
@@ -224,7 +232,7 @@ void add_create_rows(Catalog& c) {
     task->attributes = {call.attr(0), call.attr(1)};
     return absl::OkStatus();
   };
-  kernel(303, "eye(int[] size, *, dtype dtype) -> Tensor", "Ones on the diagonal.", infer_sized,
+  kernel(303, "eye(int[] size, *, dtype dtype) -> Tensor", "Ones on the diagonal.", infer_eye,
          "size")
       .lower = [](const Call&, Task* task) {
     task->attributes = {};

@@ -460,7 +460,10 @@ absl::Status lower_dims(const Call& call, Task* task) {
   for (int64_t d : call.attr(0).as_ints()) {
     auto dim = wrap_dim(d, call.in(0)->rank());
     if (!dim.ok()) return dim.status();
-    dims.push_back(*dim);
+    if (std::find(dims.begin(), dims.end(), *dim) != dims.end()) {
+      return runtime_error("dim ", *dim, " appears multiple times in the list of dims");
+    }
+    if (call.in(0)->rank() > 0) dims.push_back(*dim);
   }
   task->attributes = {dims};
   return absl::OkStatus();

@@ -8,7 +8,8 @@ namespace gradwire {
 namespace {
 
 Tensor empty(std::initializer_list<int64_t> sizes, DType dtype) {
-  return new_tensor({dtype, Dims(sizes), {}});
+  auto numel = checked_numel({sizes.begin(), sizes.size()});
+  return numel.ok() ? new_tensor({dtype, Dims(sizes), {}}) : poisoned(numel.status());
 }
 
 // kaiming_uniform_(a=sqrt(5)) is uniform in +-1/sqrt(fan_in), as is torch's bias rule.

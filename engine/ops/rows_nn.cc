@@ -195,6 +195,10 @@ absl::StatusOr<Dims> pooled_sizes(const Call& call, const Dims& x, const Windows
 }
 
 absl::StatusOr<Windows> windows_of(const Call& call, int spatial, bool dilated) {
+  if (spatial < 1 || spatial > 3) {
+    return runtime_error("[", call.op->name, "] expected an input of 3 to 5 dims, got ",
+                         call.in(0)->text());
+  }
   Windows w;
   auto kernel = spread(call.attr(0), spatial, "kernel_size");
   if (!kernel.ok()) return kernel.status();
@@ -333,6 +337,9 @@ Tensors avg_pool_nd(const Call& call, int spatial) {
 
 absl::Status infer_adaptive(const Call& call, TensorSpecs* out) {
   const Tensor& x = call.in(0);
+  if (x->rank() < 3 || x->rank() > 5) {
+    return runtime_error("[adaptive_avg_pool] expected an input of 3 to 5 dims, got ", x->text());
+  }
   auto given = spread(call.attr(0), x->rank() - 2, "output_size");
   if (!given.ok()) return given.status();
   Dims sizes{x->sizes[0], x->sizes[1]};

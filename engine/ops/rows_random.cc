@@ -39,6 +39,10 @@ absl::Status infer_dropout(const Call& call, TensorSpecs* out) {
   if (!(p >= 0 && p <= 1)) {
     return value_error("dropout probability has to be between 0 and 1, but got ", p);
   }
+  if (!is_floating(x->dtype)) {
+    return not_implemented_error("\"dropout\" not implemented for '",
+                                 std::string(dtype_name(x->dtype)), "'");
+  }
   out->push_back({x->dtype, x->sizes, {}});
   out->push_back({DType::kBool, x->sizes, {}});
   return absl::OkStatus();
@@ -114,6 +118,21 @@ void add_random_rows(Catalog& c) {
     OpDef& r = row(number, signature, doc, kernel, infer_self, nullptr);
     r.writes_first = r.in_place = true;
     r.backward = zero_gradient;
+    // uniform_, normal_ and exponential_ draw real numbers.
+    if (kernel == "uniform" || kernel == "normal" || kernel == "exponential") {
+      r.check = [](const Call& call) {
+        if (is_floating(call.in(0)->dtype)) return absl::OkStatus();
+        return not_implemented_error("\"", call.op->name, "\" not implemented for '",
+                                     std::string(dtype_name(call.in(0)->dtype)), "'");
+      };
+    }
+    if (kernel == "randint") {
+      r.check = [](const Call& call) {
+        if (call.attr(0).as_int() < call.attr(1).as_int()) return absl::OkStatus();
+        return runtime_error("random_ expects 'from' to be less than 'to', but got from=",
+                             call.attr(0).as_int(), " >= to=", call.attr(1).as_int());
+      };
+    }
     r.shape_rule = r.type_rule = "same";
     r.lower = [](const Call&, Task* task) {
       // The old values are not read: the kernel has outputs only.

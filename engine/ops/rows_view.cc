@@ -517,7 +517,8 @@ absl::Status check_cat(const Call& call, int64_t* dim, DType* dtype, Dims* sizes
     }
     (*sizes)[*dim] += t->sizes[*dim];
   }
-  return absl::OkStatus();
+  auto numel = checked_numel(*sizes);
+  return numel.ok() ? absl::OkStatus() : numel.status();
 }
 
 // The pieces are copied into their places by pointwise tasks; the node hands each its slice back.

@@ -1268,20 +1268,6 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Any:
     return call(ROWS["flatten"], (input, start_dim, end_dim))
 
 
-def view_scatter(
-    input: Tensor,
-    base_sizes: int | Sequence[int],
-    size: int | Sequence[int],
-    stride: int | Sequence[int],
-    offset: int,
-) -> Any:
-    """Zeros of base_sizes with input in the place of a view.
-
-    view_scatter(Tensor input, int[] base_sizes, int[] size, int[] stride, int offset) -> Tensor
-    """
-    return call(ROWS["view_scatter"], (input, base_sizes, size, stride, offset))
-
-
 def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: Any = None, out: Any = None) -> Any:
     """The tensors one after another.
 
@@ -1626,14 +1612,6 @@ def bmm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Any:
     return call(ROWS["bmm"], (input, mat2), out)
 
 
-def linear_rows(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
-    """input @ weight.T + bias for a matrix of rows.
-
-    linear_rows(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor
-    """
-    return call(ROWS["linear_rows"], (input, weight, bias))
-
-
 def mm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Any:
     """Matrix product.
 
@@ -1702,43 +1680,6 @@ def index_put_(
     index_put_(Tensor input, Tensor values, Tensor?[] indices, *, bool accumulate=False) -> Tensor
     """
     return call_(ROWS["index_put_"], (input, values, indices, accumulate))
-
-
-def index_at(
-    input: Tensor, indices: Sequence[Tensor], dims: int | Sequence[int], position: int
-) -> Any:
-    """input indexed along dims by tensors of one shape.
-
-    index_at(Tensor input, Tensor[] indices, int[] dims, int position) -> Tensor
-    """
-    return call(ROWS["index_at"], (input, indices, dims, position))
-
-
-def index_put_at(
-    input: Tensor,
-    values: Tensor,
-    indices: Sequence[Tensor],
-    dims: int | Sequence[int],
-    position: int,
-    accumulate: bool = False,
-) -> Any:
-    """input with values written along dims.
-
-    index_put_at(Tensor input, Tensor values, Tensor[] indices, int[] dims, int position, bool accumulate=False) -> Tensor
-    """
-    return call(ROWS["index_put_at"], (input, values, indices, dims, position, accumulate))
-
-
-def index_put_at_(
-    input: Tensor,
-    values: Tensor,
-    indices: Sequence[Tensor],
-    dims: int | Sequence[int],
-    position: int,
-    accumulate: bool = False,
-) -> Any:
-    """`index_put_at` in place: the result is written to `input`."""
-    return call_(ROWS["index_put_at"], (input, values, indices, dims, position, accumulate))
 
 
 def index_select(
@@ -1860,38 +1801,12 @@ def index_add_(
     return call_(ROWS["index_add"], (input, dim, index, source, alpha))
 
 
-def embedding_gradient(
-    grad: Tensor, index: Tensor, rows: int, padding_idx: int, scale_grad_by_freq: bool = False
-) -> Any:
-    """The gradient of embedding's weight.
-
-    embedding_gradient(Tensor grad, Tensor index, int rows, int padding_idx, bool scale_grad_by_freq=False) -> Tensor
-    """
-    return call(ROWS["embedding_gradient"], (grad, index, rows, padding_idx, scale_grad_by_freq))
-
-
-def nonzero_of_count(input: Tensor, count: int) -> Any:
-    """Where input is not zero, when the number is known.
-
-    nonzero_of_count(Tensor input, int count) -> Tensor
-    """
-    return call(ROWS["nonzero_of_count"], (input, count))
-
-
 def nonzero(input: Tensor) -> Any:
     """The places of the elements that are not zero, one a row.
 
     nonzero(Tensor input) -> Tensor
     """
     return call(ROWS["nonzero"], (input,))
-
-
-def masked_select_of_count(input: Tensor, mask: Tensor, count: int) -> Any:
-    """The elements where mask is true, when their number is known.
-
-    masked_select_of_count(Tensor input, Tensor mask, int count) -> Tensor
-    """
-    return call(ROWS["masked_select_of_count"], (input, mask, count))
 
 
 def masked_select(input: Tensor, mask: Tensor) -> Any:
@@ -2087,58 +2002,6 @@ def dropout_mask(input: Tensor, p: float = 0.5) -> Any:
     return call(ROWS["dropout_mask"], (input, p))
 
 
-def conv(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None,
-    stride: int | Sequence[int],
-    padding: int | Sequence[int],
-    dilation: int | Sequence[int],
-    groups: int,
-) -> Any:
-    """Convolution over 1 to 3 spatial dimensions.
-
-    conv(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, int groups) -> Tensor
-    """
-    return call(ROWS["conv"], (input, weight, bias, stride, padding, dilation, groups))
-
-
-def conv_backward_input(
-    grad: Tensor,
-    weight: Tensor,
-    stride: int | Sequence[int],
-    padding: int | Sequence[int],
-    dilation: int | Sequence[int],
-    groups: int,
-    sizes: int | Sequence[int],
-) -> Any:
-    """The gradient of conv's input.
-
-    conv_backward_input(Tensor grad, Tensor weight, int[] stride, int[] padding, int[] dilation, int groups, int[] sizes) -> Tensor
-    """
-    return call(
-        ROWS["conv_backward_input"], (grad, weight, stride, padding, dilation, groups, sizes)
-    )
-
-
-def conv_backward_weight(
-    grad: Tensor,
-    input: Tensor,
-    stride: int | Sequence[int],
-    padding: int | Sequence[int],
-    dilation: int | Sequence[int],
-    groups: int,
-    sizes: int | Sequence[int],
-) -> Any:
-    """The gradient of conv's weight.
-
-    conv_backward_weight(Tensor grad, Tensor input, int[] stride, int[] padding, int[] dilation, int groups, int[] sizes) -> Tensor
-    """
-    return call(
-        ROWS["conv_backward_weight"], (grad, input, stride, padding, dilation, groups, sizes)
-    )
-
-
 def max_pool(
     input: Tensor,
     kernel_size: int | Sequence[int],
@@ -2152,14 +2015,6 @@ def max_pool(
     max_pool(Tensor input, int[] kernel_size, int[]? stride=None, int[] padding=[0], int[] dilation=[1], bool ceil_mode=False) -> (Tensor output, Tensor indices)
     """
     return call(ROWS["max_pool"], (input, kernel_size, stride, padding, dilation, ceil_mode))
-
-
-def max_pool_backward(grad: Tensor, indices: Tensor, sizes: int | Sequence[int]) -> Any:
-    """The gradient of max_pool's input.
-
-    max_pool_backward(Tensor grad, Tensor indices, int[] sizes) -> Tensor
-    """
-    return call(ROWS["max_pool_backward"], (grad, indices, sizes))
 
 
 def avg_pool(
@@ -2181,88 +2036,12 @@ def avg_pool(
     )
 
 
-def avg_pool_backward(
-    grad: Tensor,
-    kernel_size: int | Sequence[int],
-    stride: int | Sequence[int] | None,
-    padding: int | Sequence[int],
-    ceil_mode: bool,
-    count_include_pad: bool,
-    divisor_override: int | None,
-    sizes: int | Sequence[int],
-) -> Any:
-    """The gradient of avg_pool's input.
-
-    avg_pool_backward(Tensor grad, int[] kernel_size, int[]? stride, int[] padding, bool ceil_mode, bool count_include_pad, int? divisor_override, int[] sizes) -> Tensor
-    """
-    return call(
-        ROWS["avg_pool_backward"],
-        (grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, sizes),
-    )
-
-
 def adaptive_avg_pool(input: Tensor, output_size: int | Sequence[int]) -> Any:
     """Means over windows that give output_size.
 
     adaptive_avg_pool(Tensor input, int[] output_size) -> Tensor
     """
     return call(ROWS["adaptive_avg_pool"], (input, output_size))
-
-
-def adaptive_avg_pool_backward(grad: Tensor, sizes: int | Sequence[int]) -> Any:
-    """The gradient of adaptive_avg_pool's input.
-
-    adaptive_avg_pool_backward(Tensor grad, int[] sizes) -> Tensor
-    """
-    return call(ROWS["adaptive_avg_pool_backward"], (grad, sizes))
-
-
-def batch_norm_train(
-    input: Tensor,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    running_mean: Tensor | None,
-    running_var: Tensor | None,
-    momentum: float,
-    eps: float,
-) -> Any:
-    """Normalises by the batch's statistics and updates the running ones.
-
-    batch_norm_train(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, float momentum, float eps) -> (Tensor output, Tensor mean, Tensor rstd)
-    """
-    return call(
-        ROWS["batch_norm_train"], (input, weight, bias, running_mean, running_var, momentum, eps)
-    )
-
-
-def batch_norm_backward(
-    grad: Tensor, input: Tensor, weight: Tensor | None, mean: Tensor, rstd: Tensor
-) -> Any:
-    """The gradients of batch_norm_train.
-
-    batch_norm_backward(Tensor grad, Tensor input, Tensor? weight, Tensor mean, Tensor rstd) -> (Tensor dinput, Tensor dweight, Tensor dbias)
-    """
-    return call(ROWS["batch_norm_backward"], (grad, input, weight, mean, rstd))
-
-
-def layer_norm_rows(
-    input: Tensor, weight: Tensor | None, bias: Tensor | None, dims: int, eps: float
-) -> Any:
-    """Normalises over the last dims.
-
-    layer_norm_rows(Tensor input, Tensor? weight, Tensor? bias, int dims, float eps) -> (Tensor output, Tensor mean, Tensor rstd)
-    """
-    return call(ROWS["layer_norm_rows"], (input, weight, bias, dims, eps))
-
-
-def layer_norm_backward(
-    grad: Tensor, input: Tensor, weight: Tensor | None, mean: Tensor, rstd: Tensor, dims: int
-) -> Any:
-    """The gradients of layer_norm_rows.
-
-    layer_norm_backward(Tensor grad, Tensor input, Tensor? weight, Tensor mean, Tensor rstd, int dims) -> (Tensor dinput, Tensor dweight, Tensor dbias)
-    """
-    return call(ROWS["layer_norm_backward"], (grad, input, weight, mean, rstd, dims))
 
 
 def softmax_along(input: Tensor, dim: int = REQUIRED, *, axis: Any = None) -> Any:
@@ -2283,28 +2062,6 @@ def log_softmax_along(input: Tensor, dim: int = REQUIRED, *, axis: Any = None) -
     if axis is not None:
         dim = axis
     return call(ROWS["log_softmax_along"], (input, dim))
-
-
-def softmax_backward(grad: Tensor, output: Tensor, dim: int = REQUIRED, *, axis: Any = None) -> Any:
-    """The gradient of the input.
-
-    softmax_backward(Tensor grad, Tensor output, int dim) -> Tensor
-    """
-    if axis is not None:
-        dim = axis
-    return call(ROWS["softmax_backward"], (grad, output, dim))
-
-
-def log_softmax_backward(
-    grad: Tensor, output: Tensor, dim: int = REQUIRED, *, axis: Any = None
-) -> Any:
-    """The gradient of the input.
-
-    log_softmax_backward(Tensor grad, Tensor output, int dim) -> Tensor
-    """
-    if axis is not None:
-        dim = axis
-    return call(ROWS["log_softmax_backward"], (grad, output, dim))
 
 
 def softmax(
@@ -2388,27 +2145,6 @@ def cross_entropy_rows(
     )
 
 
-def cross_entropy_backward(
-    grad: Tensor,
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None,
-    lse: Tensor,
-    total_weight: Tensor,
-    reduction: str,
-    ignore_index: int,
-    label_smoothing: float,
-) -> Any:
-    """The gradient of cross_entropy_rows.
-
-    cross_entropy_backward(Tensor grad, Tensor input, Tensor target, Tensor? weight, Tensor lse, Tensor total_weight, str reduction, int ignore_index, float label_smoothing) -> Tensor
-    """
-    return call(
-        ROWS["cross_entropy_backward"],
-        (grad, input, target, weight, lse, total_weight, reduction, ignore_index, label_smoothing),
-    )
-
-
 def nll_loss_rows(
     input: Tensor, target: Tensor, weight: Tensor | None, reduction: str, ignore_index: int
 ) -> Any:
@@ -2417,25 +2153,6 @@ def nll_loss_rows(
     nll_loss_rows(Tensor input, Tensor target, Tensor? weight, str reduction, int ignore_index) -> (Tensor loss, Tensor total_weight)
     """
     return call(ROWS["nll_loss_rows"], (input, target, weight, reduction, ignore_index))
-
-
-def nll_loss_backward(
-    grad: Tensor,
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None,
-    total_weight: Tensor,
-    reduction: str,
-    ignore_index: int,
-) -> Any:
-    """The gradient of nll_loss_rows.
-
-    nll_loss_backward(Tensor grad, Tensor input, Tensor target, Tensor? weight, Tensor total_weight, str reduction, int ignore_index) -> Tensor
-    """
-    return call(
-        ROWS["nll_loss_backward"],
-        (grad, input, target, weight, total_weight, reduction, ignore_index),
-    )
 
 
 class Methods:

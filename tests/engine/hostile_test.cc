@@ -1,0 +1,172 @@
+// Every row with arguments nobody should send: an error or a result, never an abort, and the
+// session goes on.
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <random>
+
+#include "engine/ops/catalog.h"
+#include "tests/engine/session_client.h"
+
+namespace gradwire::testing {
+namespace {
+
+class Hostile {
+ public:
+  explicit Hostile(SessionClient& client, uint64_t seed) : c_(client), random_(seed) {
+    add(DType::kFloat32, {});
+    add(DType::kFloat32, {0, 3});
+    add(DType::kFloat32, {2, 3});
+    add(DType::kFloat64, {2, 3, 4, 5});
+    add(DType::kInt64, {3});
+    add(DType::kBool, {2, 3});
+    add(DType::kBFloat16, {1, 2, 6, 6});
+    add(DType::kUInt8, {4});
+    add(DType::kFloat32, {1, 2, 6, 6});
+    add(DType::kFloat16, {2, 2, 2, 2, 2});
+    ids_.push_back(c_.call("expand", {ids_[2]}, {IntList{4, 2, 3}}));
+    ids_.push_back(c_.call("transpose", {ids_[2]}, {0, 1}));
+    Id leaf = c_.floats({2, 3}, {1, 2, 3, 4, 5, 6});
+    c_.send("session.requires_grad_", {leaf}, {true}, 0);
+    ids_.push_back(leaf);
+    ids_.push_back(c_.call("mul", {leaf, 0}, {{}, 2.0}));
+    ids_.push_back(c_.call("optim.SGD", {leaf}, {0.1, 0.9, 0.0, 0.0, false, false}));
+    ids_.push_back(c_.call("matmul", {ids_[0], ids_[1]}));  // poisoned
+    ids_.push_back(Id{1} << 48 | 0xffffff);                 // never existed
+  }
+
+  void attack(const OpDef& row) {
+    std::vector<Id> inputs;
+    size_t most = row.signature.params.size() + 1;
+    // Mostly as many ids as the row takes, sometimes not.
+    size_t count = 0;
+    for (const Param& p : row.signature.params) count += p.takes_ids() ? 1 : 0;
+    if (row.signature.lists > 0) count += pick(3);
+    if (pick(8) == 0) count = pick(most + 2);
+    for (size_t i = 0; i < count; ++i) inputs.push_back(pick(9) == 0 ? 0 : ids_[pick(ids_.size())]);
+    AttributeList attributes;
+    if (row.signature.lists > 1 && pick(8)) {
+      int64_t left = static_cast<int64_t>(count) - row.signature.single_ids;
+      for (int i = 0; i < row.signature.lists; ++i) {
+        int64_t take =
+            i + 1 == row.signature.lists
+                ? left
+                : static_cast<int64_t>(pick(static_cast<uint64_t>(std::max<int64_t>(left, 0) + 1)));
+        attributes.emplace_back(take);
+        left -= take;
+      }
+    }
+    for (const Param& p : row.signature.params) {
+      if (p.attribute >= 0) attributes.push_back(pick(6) ? likely(p) : anything(0));
+    }
+    if (pick(6) == 0) attributes.resize(pick(attributes.size() + 1));
+    int outputs = static_cast<int>(pick(4));
+    std::vector<Id> made =
+        c_.send(row.name, inputs, attributes, outputs, static_cast<Form>(pick(8) ? 0 : pick(3)));
+    if (!made.empty() && pick(4) == 0) c_.read(made[0]);
+    c_.release(made);
+  }
+
+ private:
+  void add(DType dtype, const IntList& shape) {
+    size_t bytes = dtype_size(dtype);
+    for (int64_t s : shape) bytes *= static_cast<size_t>(s);
+    std::string zeros(bytes, dtype == DType::kBool ? 1 : 0);
+    ids_.push_back(c_.constant(dtype, shape, zeros.data(), zeros.size()));
+  }
+  uint64_t pick(uint64_t n) { return random_() % n; }
+
+  int64_t integer() {
+    switch (pick(8)) {
+      case 0:
+        return std::numeric_limits<int64_t>::min();
+      case 1:
+        return std::numeric_limits<int64_t>::max();
+      case 2:
+        return int64_t{1} << (20 + pick(40));
+      case 3:
+        return -static_cast<int64_t>(pick(5));
+      default:
+        return static_cast<int64_t>(pick(6));
+    }
+  }
+  IntList integers() {
+    IntList list;
+    for (size_t n = pick(pick(20) ? 5 : 40); n > 0; --n) list.push_back(integer());
+    return list;
+  }
+  Attribute likely(const Param& p) {
+    switch (p.type) {
+      case ParamType::kInt:
+        return integer();
+      case ParamType::kBool:
+        return pick(2) == 0;
+      case ParamType::kFloat:
+        return static_cast<double>(integer()) / 4;
+      case ParamType::kInts:
+        return integers();
+      case ParamType::kDType:
+        return static_cast<DType>(pick(11));
+      case ParamType::kString:
+        return pick(2) ? "mean" : "nonsense";
+      case ParamType::kScalar:
+      case ParamType::kOperand:
+        return pick(2) ? Attribute(integer()) : Attribute(1.5);
+      default:
+        return anything(0);
+    }
+  }
+  Attribute anything(int depth) {
+    switch (pick(10)) {
+      case 0:
+        return {};
+      case 1:
+        return integer();
+      case 2:
+        return std::numeric_limits<double>::quiet_NaN();
+      case 3:
+        return std::numeric_limits<double>::infinity();
+      case 4:
+        return std::string(pick(40), 'x');
+      case 5:
+        return integers();
+      case 6:
+        return FloatList(pick(9), 0.5);
+      case 7:
+        return static_cast<DType>(pick(256));
+      case 8: {
+        AttributeList list;
+        for (size_t n = depth < 3 ? pick(4) : 0; n > 0; --n) list.push_back(anything(depth + 1));
+        return list;
+      }
+      default:
+        return pick(2) == 0;
+    }
+  }
+
+  SessionClient& c_;
+  std::mt19937_64 random_;
+  std::vector<Id> ids_;
+};
+
+TEST(Hostile, EveryRowWithEveryKindOfArgument) {
+  auto worker = std::move(Worker::create({.threads = 2}).value());
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    SessionClient client(*worker, uint64_t{256} << 20);
+    Hostile hostile(client, seed);
+    for (const OpDef* row : Catalog::get().rows()) {
+      if (row->name == "session.wait") continue;  // may rightly wait for ever
+      if (row->name == "session.upload") continue;
+      for (int i = 0; i < 6; ++i) {
+        SCOPED_TRACE(row->name);
+        hostile.attack(*row);
+      }
+    }
+    Id two = client.floats({1}, {2});
+    EXPECT_EQ(client.read_floats(client.call("add", {two, two}, {{}, {}, 1})),
+              (std::vector<float>{4}));
+  }
+}
+
+}  // namespace
+}  // namespace gradwire::testing
