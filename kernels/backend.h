@@ -91,7 +91,8 @@ class Backend {
   virtual Event record(StreamKind stream) = 0;
   // Makes later work of `stream` wait for the event.
   virtual void wait(StreamKind stream, Event event) = 0;
-  // Calls `fn` once, from any thread and possibly at once, when the event has completed.
+  // Calls `fn` once, from any thread and possibly at once, when the event has completed. It has
+  // returned before a later event of the same stream completes.
   virtual void on_complete(Event event, std::function<void()> fn) = 0;
   // True when the event has completed.
   virtual bool query(Event event) = 0;

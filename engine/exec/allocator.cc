@@ -1,8 +1,8 @@
 #include "engine/exec/allocator.h"
 
 #include <bit>
-#include <condition_variable>
 
+#include "engine/exec/drain.h"
 #include "kernels/error.h"
 
 namespace gradwire {
@@ -94,18 +94,7 @@ void Allocator::trim() {
   }
   // Kernels queued before a block's release may still use it. Without the lock: what the wait is
   // for may itself free memory.
-  for (int s = 0; s < kStreamKinds; ++s) {
-    std::mutex m;
-    std::condition_variable done;
-    bool complete = false;
-    backend_.on_complete(backend_.record(static_cast<StreamKind>(s)), [&] {
-      std::lock_guard lock(m);
-      complete = true;
-      done.notify_one();
-    });
-    std::unique_lock lock(m);
-    done.wait(lock, [&] { return complete; });
-  }
+  drain(backend_);
   for (int exponent = 6; exponent < 64; ++exponent) {
     for (int fraction = 0; fraction < 8; ++fraction) {
       size_t size = (size_t{1} << exponent) + ((size_t{1} << exponent) / 8) * fraction;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "engine/exec/drain.h"
 #include "engine/exec/fuser.h"
 #include "engine/exec/launch.h"
 #include "engine/io/upload.h"
@@ -34,6 +35,7 @@ Executor::~Executor() {
   wake_.notify_all();
   thread_.join();
   for (auto& queue : queues_) drop_all(*queue);
+  drain(backend_);
 }
 
 void Executor::add(std::shared_ptr<TaskQueue> queue) {
@@ -54,6 +56,7 @@ void Executor::remove(const std::shared_ptr<TaskQueue>& queue) {
   idle_.wait(lock, [&] { return serving_ != queue.get(); });
   lock.unlock();
   drop_all(*queue);
+  drain(backend_);
 }
 
 void Executor::drop_all(TaskQueue& queue) {

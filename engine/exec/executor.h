@@ -20,12 +20,14 @@ namespace gradwire {
 class Executor {
  public:
   Executor(Backend& backend, bool fusion);
-  // Stops after the running task; what is queued is dropped, its callbacks get an error.
+  // Stops after the running task; what is queued is dropped, its callbacks get an error. What the
+  // device has begun is waited for: no callback runs later.
   ~Executor();
 
   // A queue is served from here on, until remove().
   void add(std::shared_ptr<TaskQueue> queue);
-  // Drops the queue's tasks, waits until none of them runs.
+  // Drops the queue's tasks and waits until none of them runs, on the device neither: their
+  // callbacks have returned.
   void remove(const std::shared_ptr<TaskQueue>& queue);
   // Call after pushing.
   void notify();

@@ -230,6 +230,12 @@ LaunchResult run_task(Backend& backend, Task& task) {
     if (task.on_done) task.on_done(poison_of(task));
     return {};
   }
+  if (task.kind == TaskKind::kSync) {
+    // Copies too: the compute stream waits for each of them.
+    backend.on_complete(backend.record(StreamKind::kCompute),
+                        [on_done = std::move(task.on_done)] { on_done(nullptr); });
+    return {};
+  }
   if (ErrorRef poison = poison_of(task)) {
     skip_task(task, std::move(poison));
     return {};

@@ -33,6 +33,7 @@ enum class TaskKind : uint8_t {
   kCopyIn,  // host bytes -> outputs[0]
   kRead,    // inputs -> host, then `on_values`
   kHost,    // calls `on_done` in order; touches no device memory
+  kSync,    // calls `on_done` when the device has run all tasks before it
 };
 
 class Upload;
@@ -73,7 +74,8 @@ struct Task {
     ErrorRef error;
   };
   std::function<void(std::vector<ReadBlock>)> on_values;
-  // kHost, and kKernel when set: called once with the outcome after the task ran or was skipped.
+  // kHost and kSync, and kKernel when set: called once with the outcome after the task ran or was
+  // skipped.
   std::function<void(ErrorRef)> on_done;
 };
 

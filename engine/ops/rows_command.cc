@@ -280,7 +280,7 @@ Progress constant(Slot& slot, const Call& call, const Command& command) {
 
 Progress synchronize(Slot& slot, const Call&, const Command& command) {
   auto task = std::make_unique<Task>();
-  task->kind = TaskKind::kHost;
+  task->kind = TaskKind::kSync;
   task->on_done = [sink = &slot.sink, number = command.number](ErrorRef) {
     sink->reply(number, MetasReply{});
   };

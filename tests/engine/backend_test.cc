@@ -10,11 +10,13 @@
 namespace gradwire::testing {
 namespace {
 
-std::unique_ptr<Worker> make_worker(const std::string& backend, const std::string& options) {
+std::unique_ptr<Worker> make_worker(const std::string& backend, const std::string& options,
+                                    uint64_t memory_limit = 0) {
   WorkerOptions o;
   o.backend = backend;
   o.backend_options = options;
   o.threads = 1;
+  o.memory_limit = memory_limit;
   auto worker = Worker::create(o);
   EXPECT_TRUE(worker.ok()) << worker.status();
   return worker.ok() ? std::move(*worker) : nullptr;
@@ -41,6 +43,7 @@ std::string train_mlp(SessionClient& c, const std::string& optimizer) {
   Id opt = optimizer == "optim.SGD" ? c.call(optimizer, params, {0.05, 0.9, 0.0, 1e-4, true, false})
                                     : c.call(optimizer, params, {0.01});
   std::string seen;
+  std::vector<Id> losses;  // read at the end, so that nothing waits for the late queue on the way
   auto note = [&](Id id) {
     HostTensor value = c.read(id);
     ASSERT_FALSE(value.error) << value.error->message;
@@ -59,8 +62,10 @@ std::string train_mlp(SessionClient& c, const std::string& optimizer) {
     c.send("session.backward", {loss}, {1, 0, 0}, 0);
     c.send("session.optimizer_step", {opt}, {}, 0);
     if (step % 7 == 0) note(loss);
-    c.release({x, y, h, r, z, loss});
+    losses.push_back(loss);
+    c.release({x, y, h, r, z});
   }
+  for (Id loss : losses) note(loss);
   for (Id p : params) note(p);
   return seen;
 }
@@ -121,6 +126,92 @@ TEST(LateBackend, ErrorsOfKernelsPoisonWhatDepends) {
   EXPECT_EQ(value.error->op, "nn.functional.embedding");
   EXPECT_EQ(value.error->site, "test.py:1 in main");
   EXPECT_FALSE(c.read(other).error);
+}
+
+TEST(LateBackend, AStepFedByAFailedKernelChangesNothing) {
+  auto late = make_worker(LATE_BACKEND, "6");
+  ASSERT_TRUE(late);
+  SessionClient c(*late);
+  std::vector<float> start = random_floats(8, 1);
+  Id weight = c.floats({4, 2}, start);
+  c.send("session.requires_grad_", {weight}, {true}, 0);
+  Id opt = c.call("optim.SGD", {weight}, {0.1});
+  auto step = [&](int64_t row) {
+    Id index = c.constant(DType::kInt64, {1}, &row, sizeof row);
+    Id loss = c.call("sum", {c.call("nn.functional.embedding", {weight, index})});
+    c.send("session.optimizer_zero_grad", {opt}, {true}, 0);
+    c.send("session.backward", {loss}, {1, 0, 0}, 0);
+    c.send("session.optimizer_step", {opt}, {}, 0);
+  };
+  step(9);
+  step(2);
+  // The bad step left the weight alone and the next one goes on from there.
+  std::vector<float> expected = start;
+  expected[4] -= 0.1f;
+  expected[5] -= 0.1f;
+  EXPECT_EQ(c.read_floats(weight), expected);
+  EXPECT_FALSE(c.refused().empty());
+}
+
+// A limit so low that freed blocks go back to the device again and again, under a late queue.
+TEST(LateBackend, TrimmingWaitsForTheDevice) {
+  auto late = make_worker(LATE_BACKEND, "7", 256 << 10);
+  ASSERT_TRUE(late);
+  SessionClient c(*late);
+  Id total = c.floats({1}, {0});
+  float expected = 0;
+  for (int i = 0; i < 60; ++i) {
+    int64_t n = 4000 + 700 * (i % 9);
+    Id x = c.call("full", {}, {IntList{n}, 1.0, DType::kFloat32});
+    Id y = c.call("cumsum", {x}, {0, {}});
+    Id most = c.call("amax", {y}, {IntList{0}, true});
+    c.in_place("add", {total, most}, {{}, {}, 1});
+    c.release({x, y, most});
+    expected += static_cast<float>(n);
+    if (i % 3 == 0) {
+      EXPECT_EQ(c.read_floats(total), std::vector<float>{expected}) << i;
+    }
+  }
+  EXPECT_EQ(c.read_floats(total), std::vector<float>{expected});
+}
+
+TEST(LateBackend, SynchronizeWaitsForTheDevice) {
+  auto late = make_worker(LATE_BACKEND, "8");
+  ASSERT_TRUE(late);
+  SessionClient c(*late);
+  Id x = c.floats({64, 64}, random_floats(4096, 3));
+  for (int i = 0; i < 20; ++i) {
+    Id y = c.call("matmul", {x, x});
+    c.send("session.read", {y}, {}, 0);
+    uint64_t read = c.number();
+    c.send("session.synchronize", {}, {}, 0);
+    c.answer();
+    EXPECT_TRUE(c.answered(read)) << i;
+    c.release({y});
+  }
+}
+
+TEST(LateBackend, SessionsEndWithWorkUnderWay) {
+  for (int i = 0; i < 20; ++i) {
+    auto late = make_worker(LATE_BACKEND, std::to_string(i));
+    ASSERT_TRUE(late);
+    SessionClient stays(*late);
+    Id kept = stays.floats({2}, {1, 2});
+    {
+      SessionClient c(*late);
+      Id x = c.floats({64, 64}, random_floats(4096, 3));
+      for (int k = 0; k < 10 + i; ++k) {
+        Id y = c.call("matmul", {x, x});
+        c.send("session.read", {y}, {}, 0);
+        if (k % 2) c.release({y});
+      }
+      // An upload that never comes holds up what stands behind it.
+      if (i % 2) c.call("session.upload", {}, {1, DType::kFloat32, IntList{4}});
+      c.send("session.read", {x}, {}, 0);
+    }
+    EXPECT_EQ(stays.read_floats(kept), (std::vector<float>{1, 2}));
+    stays.send("session.read", {kept}, {}, 0);
+  }
 }
 
 TEST(Plugin, ABadPathIsAnError) {

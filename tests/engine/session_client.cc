@@ -20,9 +20,7 @@ SessionClient::SessionClient(Worker& worker, uint64_t memory_limit)
 
 SessionClient::~SessionClient() {
   // The queue calls back into this object until it is gone.
-  dispatcher_->cancel();
-  send("session.synchronize", {}, {}, 0);
-  answer();
+  state_->worker.executor().remove(state_->queue);
   dispatcher_.reset();
   state_.reset();
 }
@@ -94,6 +92,11 @@ std::vector<float> SessionClient::read_floats(Id id) {
   floats.resize(value.data->size() / sizeof(float));
   std::memcpy(floats.data(), value.data->data(), value.data->size());
   return floats;
+}
+
+bool SessionClient::answered(uint64_t number) {
+  std::lock_guard lock(mutex_);
+  return replies_.contains(number);
 }
 
 std::vector<ErrorRef> SessionClient::refused() {

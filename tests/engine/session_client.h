@@ -44,6 +44,8 @@ class SessionClient : public ReplySink {
   std::vector<float> read_floats(Id id);
   // Waits for the answer of the last command sent.
   Reply answer();
+  // True when that command's answer is here and was not taken yet.
+  bool answered(uint64_t number);
   // Errors of commands that were refused, in order.
   std::vector<ErrorRef> refused();
 
