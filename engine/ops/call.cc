@@ -110,11 +110,33 @@ void finish_node(const Call& call, const Ref<Node>& ref, const Tensors& outputs)
   }
 }
 
+// The last barrier against a view rule that trusted its arguments: every element of a view lies
+// in its storage. Offsets of views are never negative, nor are strides.
+absl::Status check_inside(const ViewSpec& spec, const Tensor& base) {
+  auto numel = checked_numel(spec.sizes);
+  if (!numel.ok()) return numel.status();
+  auto capacity = static_cast<int64_t>(base->storage->bytes / dtype_size(base->dtype));
+  bool inside = spec.sizes.size() == spec.strides.size() && spec.offset >= 0;
+  __int128 last = spec.offset;
+  for (size_t i = 0; inside && i < spec.sizes.size(); ++i) {
+    inside = spec.sizes[i] <= 1 || spec.strides[i] >= 0;
+    if (*numel) last += static_cast<__int128>(spec.sizes[i] - 1) * spec.strides[i];
+  }
+  if (inside && (*numel ? last < capacity : spec.offset <= capacity)) return absl::OkStatus();
+  return runtime_error("a view of sizes ", shape_text(spec.sizes), ", strides ",
+                       shape_text(spec.strides), " and storage offset ", spec.offset,
+                       " is out of bounds for storage of ", capacity, " elements");
+}
+
 Tensors run_view(const Call& call) {
   std::vector<ViewSpec> specs;
   absl::Status status = call.op->view(call, &specs);
   if (!status.ok()) return failed(call, status);
   const Tensor& base = call.in(0);
+  for (const ViewSpec& spec : specs) {
+    status = check_inside(spec, base);
+    if (!status.ok()) return failed(call, status);
+  }
   Tensors views;
   for (const ViewSpec& spec : specs) views.push_back(new_view(base, spec));
   // Every view knows its base, so that in-place writes through it reach the base's history.
@@ -349,6 +371,18 @@ Tensor poisoned(ErrorRef error) {
 
 Tensor poisoned(const absl::Status& status) {
   return poisoned(Slot::current().fail(status));
+}
+
+absl::StatusOr<int64_t> dim_of(const Call& call, int64_t dim, int64_t rank) {
+  auto wrapped = wrap_dim(dim, rank);
+  if (wrapped.ok()) return wrapped;
+  return make_error(ErrorKind::kIndex,
+                    absl::StrCat("[", call.op->name, "] ", wrapped.status().message()));
+}
+
+absl::Status infer_like_first(const Call& call, TensorSpecs* outputs) {
+  outputs->push_back({call.in(0)->dtype, call.in(0)->sizes, {}});
+  return absl::OkStatus();
 }
 
 Tensor new_tensor(const TensorSpec& spec) {

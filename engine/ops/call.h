@@ -41,6 +41,11 @@ Tensor call_in_place(const OpRef& op, std::initializer_list<Tensor> inputs,
 Tensor poisoned(const absl::Status& status);
 Tensor poisoned(ErrorRef error);
 
+// wrap_dim with the row's name before its error.
+absl::StatusOr<int64_t> dim_of(const Call& call, int64_t dim, int64_t rank);
+// An InferFn: one output like the first input, row-major.
+absl::Status infer_like_first(const Call& call, TensorSpecs* outputs);
+
 // Raw makers: no autograd.
 Tensor new_tensor(const TensorSpec& spec);
 Tensor new_view(const Tensor& base, const ViewSpec& spec);

@@ -48,12 +48,16 @@ Catalog::Catalog() {
   add_pointwise_rows(*this);
   add_create_rows(*this);
   add_view_rows(*this);
+  add_join_rows(*this);
   add_reduce_rows(*this);
   add_matmul_rows(*this);
   add_index_rows(*this);
+  add_gather_rows(*this);
   add_sort_rows(*this);
   add_random_rows(*this);
-  add_nn_rows(*this);
+  add_conv_rows(*this);
+  add_pool_rows(*this);
+  add_norm_rows(*this);
   add_loss_rows(*this);
   add_module_rows(*this);
   add_optimizer_rows(*this);

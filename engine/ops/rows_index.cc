@@ -1,6 +1,5 @@
-// Rows 520 to 569: reading and writing by index.
+// Rows 520 to 523 and 532 to 539: reading and writing by index tensors and masks.
 #include <algorithm>
-#include <tuple>
 
 #include "engine/core/promotion.h"
 #include "engine/ops/call.h"
@@ -195,203 +194,7 @@ void backward_index_put_at(Backward& b) {
   }
 }
 
-// --- along one dimension -------------------------------------------------------------------------
-
-absl::Status check_index(const Call& call, int which) {
-  const Tensor& index = call.in(which);
-  if (index->dtype == DType::kInt64 || index->dtype == DType::kInt32) return absl::OkStatus();
-  return runtime_error(call.op->name, "(): Expected dtype int32 or int64 for index, got ",
-                       index->text());
-}
-
-absl::Status infer_index_select(const Call& call, TensorSpecs* out) {
-  const Tensor& x = call.in(0);
-  GW_RETURN_IF_ERROR(check_index(call, 1));
-  auto dim = wrap_dim(call.attr(0).as_int(), x->rank());
-  if (!dim.ok()) return dim.status();
-  if (call.in(1)->rank() > 1) {
-    return index_error("index_select(): Index is supposed to be a vector, got ",
-                       call.in(1)->text());
-  }
-  Dims sizes = x->sizes;
-  if (!sizes.empty()) sizes[*dim] = call.in(1)->numel();
-  out->push_back({x->dtype, sizes, {}});
-  return absl::OkStatus();
-}
-
-absl::Status lower_one_dim(const Call& call, Task* task) {
-  auto dim = wrap_dim(call.attr(0).as_int(), call.in(0)->rank());
-  if (!dim.ok()) return dim.status();
-  task->attributes[0] = Attribute(*dim);
-  return absl::OkStatus();
-}
-
-void backward_index_select(Backward& b) {
-  static const OpRef index_add("index_add");
-  const TensorSpec& whole = b.input_spec(0);
-  b.set(0,
-        call(index_add, {zeros(whole.sizes, whole.dtype), b.input(1), b.grad()}, {b.attr(0), 1}));
-}
-
-absl::Status infer_first(const Call& call, TensorSpecs* out) {
-  out->push_back({call.in(0)->dtype, call.in(0)->sizes, {}});
-  return absl::OkStatus();
-}
-
-absl::Status infer_gather(const Call& call, TensorSpecs* out) {
-  const Tensor& x = call.in(0);
-  const Tensor& index = call.in(1);
-  if (index->dtype != DType::kInt64) {
-    return runtime_error("gather(): Expected dtype int64 for index, got ", index->text());
-  }
-  auto dim = wrap_dim(call.attr(0).as_int(), x->rank());
-  if (!dim.ok()) return dim.status();
-  if (x->rank() != index->rank() && x->rank() && index->rank()) {
-    return runtime_error(
-        "Index tensor must have the same number of dimensions as input tensor, "
-        "got ",
-        index->text(), " for ", x->text());
-  }
-  for (int i = 0; i < x->rank() && i < index->rank(); ++i) {
-    if (i != *dim && index->sizes[i] > x->sizes[i]) {
-      return runtime_error("Size does not match at dimension ", i, " expected index ",
-                           shape_text(index->sizes), " to be no larger than self ",
-                           shape_text(x->sizes), " apart from dimension ", *dim);
-    }
-  }
-  out->push_back({x->dtype, index->sizes, {}});
-  return absl::OkStatus();
-}
-
-void backward_gather(Backward& b) {
-  static const OpRef scatter_add("scatter_add");
-  const TensorSpec& whole = b.input_spec(0);
-  b.set(0, call(scatter_add, {zeros(whole.sizes, whole.dtype), b.input(1), b.grad()}, {b.attr(0)}));
-}
-
-absl::Status infer_scatter(const Call& call, TensorSpecs* out) {
-  const Tensor& x = call.in(0);
-  const Tensor& index = call.in(1);
-  const Tensor& src = call.in(2);
-  if (index->dtype != DType::kInt64) {
-    return runtime_error("scatter(): Expected dtype int64 for index, got ", index->text());
-  }
-  if (src->dtype != x->dtype) {
-    return runtime_error("scatter(): Expected self.dtype to be equal to src.dtype, got ", x->text(),
-                         " and ", src->text());
-  }
-  auto dim = wrap_dim(call.attr(0).as_int(), x->rank());
-  if (!dim.ok()) return dim.status();
-  int rank = std::max(x->rank(), 1);
-  if (index->numel() && (std::max(index->rank(), 1) != rank || std::max(src->rank(), 1) != rank)) {
-    return runtime_error(
-        "Index tensor must have the same number of dimensions as self tensor and "
-        "src tensor, got ",
-        x->text(), ", ", index->text(), ", ", src->text());
-  }
-  for (int i = 0; i < index->rank() && index->numel(); ++i) {
-    if ((i != *dim && i < x->rank() && index->sizes[i] > x->sizes[i]) ||
-        (i < src->rank() && index->sizes[i] > src->sizes[i])) {
-      return runtime_error("Expected index ", shape_text(index->sizes),
-                           " to be no larger than self ", shape_text(x->sizes),
-                           " apart from dimension ", *dim, " and to be no larger than src ",
-                           shape_text(src->sizes));
-    }
-  }
-  return infer_first(call, out);
-}
-
-// The part of src that was written, as a gather from the gradient.
-Tensor gathered(Backward& b, int64_t dim) {
-  static const OpRef gather("gather");
-  Tensor g = call(gather, {b.grad(), b.input(1)}, {dim});
-  if (g->poison || g->sizes == b.input_spec(2).sizes) return g;
-  // src was larger than index: the rest has no influence.
-  static const OpRef place("view_scatter");
-  const Dims& sizes = b.input_spec(2).sizes;
-  Dims strides = contiguous_strides(sizes);
-  return call(place, {g},
-              {IntList(sizes.begin(), sizes.end()), IntList(g->sizes.begin(), g->sizes.end()),
-               IntList(strides.begin(), strides.end()), int64_t{0}});
-}
-
-void backward_scatter(Backward& b) {
-  static const OpRef scatter("scatter");
-  int64_t dim = b.attr(0).as_int();
-  if (b.needs(0)) {
-    Tensor index = b.input(1);
-    b.set(0, index->poison
-                 ? index
-                 : call(scatter, {b.grad(), index, zeros(index->sizes, b.input_spec(0).dtype)},
-                        {dim}));
-  }
-  if (b.needs(2)) b.set(2, gathered(b, dim));
-}
-
-void backward_scatter_add(Backward& b) {
-  if (b.needs(0)) b.set(0, b.grad());
-  if (b.needs(2)) b.set(2, gathered(b, b.attr(0).as_int()));
-}
-
-absl::Status infer_index_add(const Call& call, TensorSpecs* out) {
-  GW_RETURN_IF_ERROR(check_index(call, 1));
-  const Tensor& x = call.in(0);
-  const Tensor& src = call.in(2);
-  auto dim = wrap_dim(call.attr(0).as_int(), x->rank());
-  if (!dim.ok()) return dim.status();
-  if (src->dtype != x->dtype || src->rank() != x->rank() || call.in(1)->rank() > 1 ||
-      (x->rank() && src->sizes[*dim] != call.in(1)->numel())) {
-    return runtime_error("index_add(): source ", src->text(), " does not fit self ", x->text(),
-                         " and index ", call.in(1)->text());
-  }
-  for (int i = 0; i < x->rank(); ++i) {
-    if (i != *dim && src->sizes[i] != x->sizes[i]) {
-      return runtime_error("index_add(): source ", src->text(), " must have the shape of self ",
-                           x->text(), " apart from dimension ", *dim);
-    }
-  }
-  return infer_first(call, out);
-}
-
-void backward_index_add(Backward& b) {
-  static const OpRef select("index_select");
-  if (b.needs(0)) b.set(0, b.grad());
-  if (b.needs(2)) {
-    Tensor g = call(select, {b.grad(), b.input(1)}, {b.attr(0)});
-    b.set(2, b.attr(1).as_double() == 1 ? g : mul(g, b.attr(1).as_double()));
-  }
-}
-
-// --- embedding, masks, moves ---------------------------------------------------------------------
-
-absl::Status infer_embedding(const Call& call, TensorSpecs* out) {
-  const Tensor& weight = call.in(0);
-  const Tensor& index = call.in(1);
-  if (weight->rank() != 2) return runtime_error("'weight' must be 2-D, got ", weight->text());
-  if (index->dtype != DType::kInt64 && index->dtype != DType::kInt32) {
-    return runtime_error(
-        "Expected tensor for argument #1 'indices' to have one of the following "
-        "scalar types: Long, Int; but got ",
-        index->text());
-  }
-  Dims sizes = index->sizes;
-  sizes.push_back(weight->sizes[1]);
-  out->push_back({weight->dtype, sizes, {}});
-  return absl::OkStatus();
-}
-
-int64_t padding_row(const Attribute& a, int64_t rows) {
-  if (a.none()) return -1;
-  int64_t row = a.as_int();
-  return row < 0 ? row + rows : row;
-}
-
-void backward_embedding(Backward& b) {
-  static const OpRef op("embedding_gradient");
-  const Dims& sizes = b.input_spec(0).sizes;
-  b.set(0, call(op, {b.grad(), b.input(1)},
-                {sizes[0], padding_row(b.attr(0), sizes[0]), b.attr(1).as_bool()}));
-}
+// --- masks -------------------------------------------------------------------------------------
 
 Tensors measure_mask(const Call& call) {
   static const OpRef count("count_nonzero");
@@ -443,37 +246,11 @@ absl::Status infer_masked_scatter(const Call& call, TensorSpecs* out) {
   if (*sizes != self->sizes) {
     return runtime_error("masked_scatter_: mask ", mask->text(), " is larger than ", self->text());
   }
-  return infer_first(call, out);
+  return infer_like_first(call, out);
 }
 
 Tensors compose_nonzero(const Call& call) {
   return {nonzero_of(call.in(0), call.values.at(0))};
-}
-
-void backward_flip(Backward& b) {
-  static const OpRef flip("flip");
-  b.set(0, call(flip, {b.grad()}, {b.attr(0)}));
-}
-
-absl::Status lower_dims(const Call& call, Task* task) {
-  IntList dims;
-  for (int64_t d : call.attr(0).as_ints()) {
-    auto dim = wrap_dim(d, call.in(0)->rank());
-    if (!dim.ok()) return dim.status();
-    if (std::find(dims.begin(), dims.end(), *dim) != dims.end()) {
-      return runtime_error("dim ", *dim, " appears multiple times in the list of dims");
-    }
-    if (call.in(0)->rank() > 0) dims.push_back(*dim);
-  }
-  task->attributes = {dims};
-  return absl::OkStatus();
-}
-
-absl::Status check_matrix(const Call& call, TensorSpecs* out) {
-  if (call.in(0)->rank() < 2) {
-    return runtime_error(call.op->name, "(): input tensor must have at least 2 dimensions");
-  }
-  return infer_first(call, out);
 }
 
 }  // namespace
@@ -498,6 +275,11 @@ void add_index_rows(Catalog& c) {
     r.type_rule = "same";
     return r;
   };
+  auto writes = [](OpDef& r) -> OpDef& {
+    r.writes_first = r.in_place = true;
+    r.shape_rule = "same";
+    return r;
+  };
   composite(520, "index(Tensor input, Tensor?[] indices) -> Tensor",
             "input[indices]: index tensors, masks, and None for a whole dimension.", compose_index)
       .measure = [](const Call& call) { return measure_index(call, 1); };
@@ -517,75 +299,11 @@ void add_index_rows(Catalog& c) {
   auto& put_at = kernel(523,
                         "index_put_at(Tensor input, Tensor values, Tensor[] indices, "
                         "int[] dims, int position, bool accumulate=False) -> Tensor",
-                        "input with values written along dims.", infer_first, nullptr,
+                        "input with values written along dims.", infer_like_first, nullptr,
                         backward_index_put_at, ~3u);
   put_at.kernel = "index_put";
   put_at.writes_first = put_at.in_place = true;
   put_at.method = false;
-  kernel(524, "index_select(Tensor input, int dim, Tensor index) -> Tensor",
-         "The entries of dim that index names.", infer_index_select, lower_one_dim,
-         backward_index_select, save(1))
-      .shape_rule = "index_select";
-  kernel(525, "gather(Tensor input, int dim, Tensor index) -> Tensor",
-         "out[i][j] = input[index[i][j]][j] for dim 0, and so on.", infer_gather, lower_one_dim,
-         backward_gather, save(1))
-      .shape_rule = "gather";
-  auto writes = [](OpDef& r) -> OpDef& {
-    r.writes_first = r.in_place = true;
-    r.shape_rule = "same";
-    return r;
-  };
-  writes(kernel(526, "scatter(Tensor input, int dim, Tensor index, Tensor src) -> Tensor",
-                "input with src written where index says along dim.", infer_scatter, lower_one_dim,
-                backward_scatter, save(1)));
-  writes(kernel(527, "scatter_add(Tensor input, int dim, Tensor index, Tensor src) -> Tensor",
-                "input with src added where index says along dim.", infer_scatter, lower_one_dim,
-                backward_scatter_add, save(1)));
-  auto& add_row = writes(kernel(528,
-                                "index_add(Tensor input, int dim, Tensor index, "
-                                "Tensor source, *, Scalar alpha=1) -> Tensor",
-                                "input with alpha * source added to the entries index names.",
-                                infer_index_add, lower_one_dim, backward_index_add, save(1)));
-  add_row.lower = [](const Call& call, Task* task) {
-    GW_RETURN_IF_ERROR(lower_one_dim(call, task));
-    const Attribute& alpha = call.attr(1);
-    ScalarValue value;
-    value.kind = alpha.is_float() ? ScalarValue::Kind::kFloat : ScalarValue::Kind::kInt;
-    value.i = alpha.as_int();
-    value.f = alpha.as_double();
-    task->scalars.push_back(value);
-    task->attributes.resize(1);
-    return absl::OkStatus();
-  };
-  auto& embedding = kernel(
-      530,
-      "nn.functional.embedding(Tensor weight, Tensor input, *, "
-      "int? padding_idx=None, bool scale_grad_by_freq=False) -> Tensor",
-      "The rows of weight that input names; padding_idx gets no gradient.", infer_embedding,
-      [](const Call&, Task* task) {
-        task->attributes.clear();
-        return absl::OkStatus();
-      },
-      backward_embedding, save(1));
-  embedding.method = false;
-  embedding.shape_rule = "embedding";
-  auto& gradient = kernel(
-      531,
-      "embedding_gradient(Tensor grad, Tensor index, int rows, "
-      "int padding_idx, bool scale_grad_by_freq=False) -> Tensor",
-      "The gradient of embedding's weight.",
-      [](const Call& call, TensorSpecs* out) {
-        const Tensor& g = call.in(0);
-        out->push_back({g->dtype, {call.attr(0).as_int(), g->sizes.back()}, {}});
-        return absl::OkStatus();
-      },
-      [](const Call& call, Task* task) {
-        task->attributes = {call.attr(1), call.attr(2)};
-        return absl::OkStatus();
-      },
-      nullptr, 0);
-  gradient.kernel = "embedding_backward";
-  gradient.method = false;
   auto& nonzero_row = kernel(
       532, "nonzero_of_count(Tensor input, int count) -> Tensor",
       "Where input is not zero, when the number is known.",
@@ -632,22 +350,6 @@ void add_index_rows(Catalog& c) {
         return absl::OkStatus();
       },
       nullptr, 0));
-  kernel(540, "flip(Tensor input, int[] dims) -> Tensor", "The order of dims reversed.",
-         infer_first, lower_dims, backward_flip, 0)
-      .shape_rule = "same";
-  for (auto [number, name, doc] :
-       {std::tuple{uint16_t{541}, "tril", "The part on and below a diagonal; the rest is 0."},
-        std::tuple{uint16_t{542}, "triu", "The part on and above a diagonal; the rest is 0."}}) {
-    kernel(
-        number, std::string(name) + "(Tensor input, int diagonal=0) -> Tensor", doc, check_matrix,
-        nullptr,
-        [](Backward& b) {
-          static const OpRef lower("tril"), upper("triu");
-          b.set(0, call(b.node.op->name == "tril" ? lower : upper, {b.grad()}, {b.attr(0)}));
-        },
-        0)
-        .shape_rule = "same";
-  }
 }
 
 }  // namespace gradwire

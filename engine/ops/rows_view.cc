@@ -1,21 +1,22 @@
-// Rows 350 to 419: new geometry over the same memory, and joining and splitting.
+// Rows 350 to 372: new geometry over the same memory, and splitting.
 #include <algorithm>
 
-#include "engine/core/promotion.h"
 #include "engine/ops/call.h"
 
 namespace gradwire {
 namespace {
 
-absl::StatusOr<int64_t> dim_of(const Call& call, int64_t dim, int64_t rank) {
-  auto wrapped = wrap_dim(dim, rank);
-  if (wrapped.ok()) return wrapped;
-  return make_error(ErrorKind::kIndex,
-                    absl::StrCat("[", call.op->name, "] ", wrapped.status().message()));
-}
-
 ViewSpec spec_of(const Tensor& t) {
   return {t->sizes, t->strides, t->offset};
+}
+
+// Strides are free where a dimension has one element or none; kept far from overflow there.
+constexpr int64_t kMaxStride = int64_t{1} << 60;
+
+int64_t stepped(int64_t stride, int64_t step) {
+  int64_t product;
+  if (__builtin_mul_overflow(stride, step, &product)) return kMaxStride;
+  return std::min(product, kMaxStride);
 }
 
 // --- gradients -----------------------------------------------------------------------------------
@@ -211,8 +212,9 @@ absl::Status view_unsqueeze(const Call& call, std::vector<ViewSpec>* out) {
   if (spec.sizes.size() >= static_cast<size_t>(kMaxRank)) {
     return runtime_error("a tensor has at most ", kMaxRank, " dimensions");
   }
-  int64_t stride =
-      static_cast<size_t>(*dim) < spec.sizes.size() ? spec.sizes[*dim] * spec.strides[*dim] : 1;
+  int64_t stride = static_cast<size_t>(*dim) < spec.sizes.size()
+                       ? stepped(spec.strides[*dim], std::max<int64_t>(spec.sizes[*dim], 1))
+                       : 1;
   spec.sizes.insert(spec.sizes.begin() + *dim, 1);
   spec.strides.insert(spec.strides.begin() + *dim, stride);
   out->push_back(std::move(spec));
@@ -249,7 +251,7 @@ absl::Status view_slice(const Call& call, std::vector<ViewSpec>* out) {
   end = std::max(end, start);
   spec.offset += start * spec.strides[*dim];
   spec.sizes[*dim] = (end - start) / step + ((end - start) % step != 0);
-  spec.strides[*dim] *= step;
+  spec.strides[*dim] = stepped(spec.strides[*dim], step);
   out->push_back(std::move(spec));
   return absl::OkStatus();
 }
@@ -287,6 +289,7 @@ absl::Status view_diagonal(const Call& call, std::vector<ViewSpec>* out) {
   }
   int64_t offset = call.attr(0).as_int();
   int64_t rows = from.sizes[*a], columns = from.sizes[*b];
+  offset = std::clamp(offset, -rows, columns);  // beyond them it is empty, too
   int64_t length =
       offset >= 0 ? std::min(rows, columns - offset) : std::min(rows + offset, columns);
   length = std::max<int64_t>(length, 0);
@@ -300,7 +303,7 @@ absl::Status view_diagonal(const Call& call, std::vector<ViewSpec>* out) {
     spec.strides.push_back(from.strides[i]);
   }
   spec.sizes.push_back(length);
-  spec.strides.push_back(from.strides[*a] + from.strides[*b]);
+  spec.strides.push_back(from.strides[*a] + from.strides[*b]);  // each at most kMaxStride
   out->push_back(std::move(spec));
   return absl::OkStatus();
 }
@@ -323,6 +326,7 @@ absl::Status view_as_strided(const Call& call, std::vector<ViewSpec>* out) {
           "strides: ",
           shape_text(strides));
     }
+    if (strides[i] > kMaxStride) return runtime_error("as_strided: stride ", strides[i]);
     if (*numel) last += static_cast<__int128>(sizes[i] - 1) * strides[i];
   }
   auto capacity = static_cast<int64_t>(x->storage->bytes / dtype_size(x->dtype));
@@ -357,6 +361,10 @@ absl::Status view_split(const Call& call, std::vector<ViewSpec>* out) {
           "split_with_sizes expects split_sizes have only non-negative entries, "
           "but got split_sizes=",
           shape_text(lengths));
+    }
+    if (length > size - at) {
+      at = -1;
+      break;
     }
     ViewSpec spec = spec_of(x);
     spec.offset += at * spec.strides[*dim];
@@ -404,7 +412,7 @@ absl::Status view_unfold(const Call& call, std::vector<ViewSpec>* out) {
   int64_t stride = spec.sizes.empty() ? 1 : spec.strides[*dim];
   if (!spec.sizes.empty()) {
     spec.sizes[*dim] = (size - window) / step + 1;
-    spec.strides[*dim] = stride * step;
+    spec.strides[*dim] = stepped(stride, step);
   }
   spec.sizes.push_back(window);
   spec.strides.push_back(stride);
@@ -483,127 +491,6 @@ Tensors compose_view_scatter(const Call& call) {
   return {block};
 }
 
-absl::Status check_cat(const Call& call, int64_t* dim, DType* dtype, Dims* sizes) {
-  if (call.inputs.empty()) return runtime_error("expected a non-empty list of Tensors");
-  const Tensor* model = nullptr;
-  *dtype = DType::kNone;
-  PromotionState state;
-  for (const Tensor& t : call.inputs) {
-    state.add_tensor(t->dtype, t->sizes.empty());
-    if (t->sizes.empty()) return runtime_error("zero-dimensional tensor cannot be concatenated");
-    bool legacy_empty = t->sizes.size() == 1 && t->sizes[0] == 0;
-    if (!legacy_empty && !model) model = &t;
-  }
-  *dtype = state.result();
-  if (!model) model = &call.inputs[0];
-  auto wrapped = dim_of(call, call.attr(0).as_int(), (*model)->rank());
-  if (!wrapped.ok()) return wrapped.status();
-  *dim = *wrapped;
-  *sizes = (*model)->sizes;
-  (*sizes)[*dim] = 0;
-  for (size_t i = 0; i < call.inputs.size(); ++i) {
-    const Tensor& t = call.inputs[i];
-    if (t->sizes.size() == 1 && t->sizes[0] == 0 && (*model)->rank() != 1) continue;
-    if (t->rank() != (*model)->rank()) {
-      return runtime_error("Tensors must have same number of dimensions: got ", (*model)->rank(),
-                           " and ", t->rank());
-    }
-    for (int k = 0; k < t->rank(); ++k) {
-      if (k != *dim && t->sizes[k] != (*sizes)[k]) {
-        return runtime_error("Sizes of tensors must match except in dimension ", *dim,
-                             ". Expected size ", (*sizes)[k], " but got size ", t->sizes[k],
-                             " for tensor number ", i, " in the list.");
-      }
-    }
-    (*sizes)[*dim] += t->sizes[*dim];
-  }
-  auto numel = checked_numel(*sizes);
-  return numel.ok() ? absl::OkStatus() : numel.status();
-}
-
-// The pieces are copied into their places by pointwise tasks; the node hands each its slice back.
-Tensors compose_cat(const Call& call) {
-  int64_t dim = 0;
-  DType dtype;
-  Dims sizes;
-  absl::Status status = check_cat(call, &dim, &dtype, &sizes);
-  if (!status.ok()) return {poisoned(status)};
-  static const OpRef narrow("narrow"), copy("copy_");
-  class CatNode : public Node {
-   public:
-    int64_t dim;
-    std::vector<TensorSpec> parts;
-    std::string name() const override { return "cat"; }
-    Tensors apply(Tensors grads) override {
-      Tensors out(edges.size());
-      int64_t at = 0;
-      static const OpRef narrow_op("narrow");
-      for (size_t i = 0; i < parts.size(); ++i) {
-        if (static_cast<int64_t>(parts[i].sizes.size()) <= dim ||
-            (parts[i].sizes.size() == 1 && parts[i].sizes[0] == 0)) {
-          if (edges[i].node) out[i] = zeros(parts[i].sizes, parts[i].dtype);
-          continue;
-        }
-        int64_t length = parts[i].sizes[dim];
-        if (grads[0] && edges[i].node) {
-          out[i] = cast(gradwire::call(narrow_op, {grads[0]}, {dim, at, length}), parts[i].dtype);
-        }
-        at += length;
-      }
-      return out;
-    }
-  };
-  bool grad = false;
-  Ref<Node> ref;
-  if (Slot::current().grad_enabled) {
-    for (const Tensor& t : call.inputs) grad = grad || t->requires_grad();
-  }
-  if (grad && is_floating(dtype)) {
-    auto* node = new CatNode();
-    ref = Ref<Node>(node);
-    node->dim = dim;
-    node->site = Slot::current().site;
-    for (const Tensor& t : call.inputs) {
-      node->parts.push_back({t->dtype, t->sizes, {}});
-      node->edges.push_back(is_floating(t->dtype) ? gradient_edge(t) : Edge{});
-    }
-  }
-  Tensor out = new_tensor({dtype, sizes, {}});
-  {
-    GradMode off(false);
-    int64_t at = 0;
-    for (const Tensor& t : call.inputs) {
-      if (t->rank() != static_cast<int>(sizes.size())) continue;
-      Tensor place = gradwire::call(narrow, {out}, {dim, at, t->sizes[dim]});
-      at += t->sizes[dim];
-      Tensor written = call_in_place(copy, {place, detached(t)});
-      if (written->poison) return {written};
-    }
-  }
-  if (ref) set_history(out, ref, 0);
-  return {out};
-}
-
-Tensors compose_stack(const Call& call) {
-  static const OpRef cat("cat");
-  if (call.inputs.empty()) {
-    return {poisoned(runtime_error("stack expects a non-empty TensorList"))};
-  }
-  auto dim = dim_of(call, call.attr(0).as_int(), call.in(0)->rank() + 1);
-  if (!dim.ok()) return {poisoned(dim.status())};
-  Tensors parts;
-  for (size_t i = 0; i < call.inputs.size(); ++i) {
-    const Tensor& t = call.inputs[i];
-    if (t->sizes != call.in(0)->sizes) {
-      return {poisoned(runtime_error("stack expects each tensor to be equal size, but got ",
-                                     shape_text(call.in(0)->sizes), " at entry 0 and ",
-                                     shape_text(t->sizes), " at entry ", i))};
-    }
-    parts.push_back(unsqueeze(t, *dim));
-  }
-  return call_list(cat, std::move(parts), {*dim});
-}
-
 }  // namespace
 
 void add_view_rows(Catalog& c) {
@@ -671,12 +558,6 @@ void add_view_rows(Catalog& c) {
             "int offset) -> Tensor",
             "Zeros of base_sizes with input in the place of a view.", compose_view_scatter, "",
             "same");
-  composite(373, "cat(Tensor[] tensors, int dim=0) -> Tensor", "The tensors one after another.",
-            compose_cat, "cat", "promote")
-      .out = true;
-  composite(374, "stack(Tensor[] tensors, int dim=0) -> Tensor",
-            "The tensors along a new dimension.", compose_stack, "stack", "promote")
-      .out = true;
 }
 
 }  // namespace gradwire

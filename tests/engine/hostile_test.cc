@@ -92,6 +92,10 @@ class Hostile {
   }
   IntList integers() {
     IntList list;
+    if (pick(8) == 0) {  // the sum wraps to a small number
+      constexpr int64_t most = std::numeric_limits<int64_t>::max();
+      return {most, most, static_cast<int64_t>(pick(6)) + 2};
+    }
     for (size_t n = pick(pick(20) ? 5 : 40); n > 0; --n) list.push_back(integer());
     return list;
   }
@@ -166,6 +170,54 @@ TEST(Hostile, EveryRowWithEveryKindOfArgument) {
     EXPECT_EQ(client.read_floats(client.call("add", {two, two}, {{}, {}, 1})),
               (std::vector<float>{4}));
   }
+}
+
+// Geometry that would reach beyond the tensor's memory.
+TEST(Hostile, ViewsStayInsideTheirStorage) {
+  constexpr int64_t most = std::numeric_limits<int64_t>::max();
+  constexpr int64_t least = std::numeric_limits<int64_t>::min();
+  auto worker = std::move(Worker::create({.threads = 1}).value());
+  SessionClient c(*worker, uint64_t{1} << 20);
+  Id x = c.floats({2, 3}, {1, 2, 3, 4, 5, 6});
+  auto refused = [&](std::string_view op, const AttributeList& attributes) {
+    std::vector<Id> made = c.send(op, {x}, attributes, 3);
+    EXPECT_TRUE(c.read(made[0]).error) << op;
+    c.release(made);
+  };
+  refused("split_with_sizes", {IntList{most, most, 4}, 0});
+  refused("split_with_sizes", {IntList{2, most, most, 2}, 0});
+  refused("split_with_sizes", {IntList{3, -1}, 0});
+  refused("as_strided", {IntList{2}, IntList{most}, 0});
+  refused("as_strided", {IntList{2, 2}, IntList{most / 2, most / 2}, 2});
+  refused("as_strided", {IntList{2}, IntList{1}, 5});
+  refused("as_strided", {IntList{1}, IntList{1}, least});
+  refused("as_strided", {IntList{1}, IntList{1}, most});
+  refused("as_strided", {IntList{0}, IntList{1}, most});
+  refused("narrow", {0, 1, most});
+  refused("narrow", {0, least, 1});
+  refused("narrow", {0, most, most});
+  refused("select", {0, least});
+  refused("select", {0, most});
+  refused("unfold", {0, most, 1});
+  refused("unfold", {0, 1, least});
+  refused("expand", {IntList{most, 2, 3}});
+  refused("expand", {IntList{most, most, 2, 3}});
+  refused("view", {IntList{most, 3}});
+  refused("view", {IntList{int64_t{1} << 32, int64_t{1} << 32, 6}});
+  auto empty = [&](std::string_view op, const AttributeList& attributes) {
+    Id y = c.call(op, {x}, attributes);
+    EXPECT_EQ(c.read_floats(y), std::vector<float>{}) << op;
+  };
+  empty("slice", {0, most, most, 1});
+  empty("slice", {0, least, least, most});
+  empty("diagonal", {least, 0, 1});
+  empty("diagonal", {most, 0, 1});
+  EXPECT_EQ(c.read_floats(c.call("slice", {x}, {1, least, most, most})),
+            (std::vector<float>{1, 4}));
+  // A stride that was kept from overflow is never stepped with.
+  Id thin = c.call("slice", {x}, {1, 0, 1, most});
+  EXPECT_EQ(c.read_floats(c.call("unsqueeze", {thin}, {1})), (std::vector<float>{1, 4}));
+  EXPECT_EQ(c.read_floats(c.call("diagonal", {thin}, {0, 0, 1})), (std::vector<float>{1}));
 }
 
 }  // namespace
