@@ -327,10 +327,10 @@ absl::Status view_as_strided(const Call& call, std::vector<ViewSpec>* out) {
           shape_text(strides));
     }
     if (strides[i] > kMaxStride) return runtime_error("as_strided: stride ", strides[i]);
-    if (*numel) last += static_cast<__int128>(sizes[i] - 1) * strides[i];
+    if (sizes[i] > 0) last += static_cast<__int128>(sizes[i] - 1) * strides[i];
   }
   auto capacity = static_cast<int64_t>(x->storage->bytes / dtype_size(x->dtype));
-  if (offset < 0 || (*numel && last >= capacity)) {
+  if (offset < 0 || last > kMaxStride || (*numel && last >= capacity)) {
     return runtime_error("setStorage: sizes ", shape_text(sizes), ", strides ", shape_text(strides),
                          ", and storage offset ", offset, " are out of bounds for storage of ",
                          capacity, " elements");
