@@ -61,32 +61,6 @@ Catalog::Catalog() {
   add_loss_rows(*this);
   add_module_rows(*this);
   add_optimizer_rows(*this);
-  // What compositions and gradients are made of: it trusts its arguments.
-  for (std::string_view name : {"linear_rows",
-                                "view_scatter",
-                                "index_at",
-                                "index_put_at",
-                                "embedding_gradient",
-                                "nonzero_of_count",
-                                "masked_select_of_count",
-                                "conv",
-                                "conv_backward_input",
-                                "conv_backward_weight",
-                                "max_pool_backward",
-                                "avg_pool_backward",
-                                "adaptive_avg_pool_backward",
-                                "batch_norm_train",
-                                "batch_norm_backward",
-                                "layer_norm_rows",
-                                "layer_norm_backward",
-                                "softmax_backward",
-                                "log_softmax_backward",
-                                "cross_entropy_backward",
-                                "nll_loss_backward"}) {
-    auto it = by_name_.find(absl::string_view(name.data(), name.size()));
-    if (it == by_name_.end()) broken(absl::StrCat("no row ", std::string(name)));
-    const_cast<OpDef*>(it->second)->internal = true;
-  }
   for (const OpDef& row : storage_) sorted_.push_back(&row);
   std::sort(sorted_.begin(), sorted_.end(),
             [](const OpDef* a, const OpDef* b) { return a->number < b->number; });
@@ -95,6 +69,14 @@ Catalog::Catalog() {
 const OpDef* Catalog::find(std::string_view name) const {
   auto it = by_name_.find(absl::string_view(name.data(), name.size()));
   return it == by_name_.end() ? nullptr : it->second;
+}
+
+void Catalog::keep_internal(std::initializer_list<std::string_view> names) {
+  for (std::string_view name : names) {
+    auto it = by_name_.find(absl::string_view(name.data(), name.size()));
+    if (it == by_name_.end()) broken(absl::StrCat("no row ", std::string(name)));
+    const_cast<OpDef*>(it->second)->internal = true;
+  }
 }
 
 OpDef& Catalog::add(uint16_t number, OpKind kind, std::string_view signature,

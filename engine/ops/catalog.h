@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <initializer_list>
 #include <string_view>
 #include <vector>
 
@@ -24,6 +25,9 @@ class Catalog {
   // For the row files (rows_*.cc). A duplicate number or name, or a malformed signature, ends the
   // process at start: it is our bug and no client can cause it.
   OpDef& add(uint16_t number, OpKind kind, std::string_view signature, std::string_view doc);
+  // Rows that compositions and gradients are made of: they trust their arguments, so that clients
+  // cannot name them.
+  void keep_internal(std::initializer_list<std::string_view> names);
 
   using Unary = expr::E (*)(expr::E);
   using Binary = expr::E (*)(expr::E, expr::E);

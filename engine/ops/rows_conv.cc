@@ -199,6 +199,7 @@ void add_conv_rows(Catalog& c) {
       "int[] stride=[1], int[] padding=[0], int[] dilation=[1], int groups=1) -> Tensor",
       "Convolution of [N, C, D, H, W].", [](const Call& call) { return conv_nd(call, 3); }, "conv",
       "same");
+  c.keep_internal({"conv", "conv_backward_input", "conv_backward_weight"});
 }
 
 }  // namespace gradwire

@@ -320,6 +320,7 @@ void add_gather_rows(Catalog& c) {
         0)
         .shape_rule = "same";
   }
+  c.keep_internal({"embedding_gradient"});
 }
 
 }  // namespace gradwire

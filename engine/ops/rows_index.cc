@@ -350,6 +350,7 @@ void add_index_rows(Catalog& c) {
         return absl::OkStatus();
       },
       nullptr, 0));
+  c.keep_internal({"index_at", "index_put_at", "nonzero_of_count", "masked_select_of_count"});
 }
 
 }  // namespace gradwire

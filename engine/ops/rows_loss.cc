@@ -279,6 +279,7 @@ void add_loss_rows(Catalog& c) {
          "The gradient of nll_loss_rows.", "nll_loss_backward", infer_second, backward_nll_backward,
          save(2) | save(3), 0)
       .no_grad_inputs = {1, 3, 4};
+  c.keep_internal({"cross_entropy_backward", "nll_loss_backward"});
 }
 
 }  // namespace gradwire

@@ -230,6 +230,7 @@ void add_matmul_rows(Catalog& c) {
             compose_dot, "scalar");
   composite(487, "outer(Tensor input, Tensor vec2) -> Tensor", "All products of two vectors.",
             compose_outer, "");
+  c.keep_internal({"linear_rows"});
 }
 
 }  // namespace gradwire

@@ -303,6 +303,8 @@ void add_norm_rows(Catalog& c) {
         return {gradwire::call(how == "tanh" ? tanh : erf, {call.in(0)})};
       },
       "same", "float_only");
+  c.keep_internal({"batch_norm_train", "batch_norm_backward", "layer_norm_rows",
+                   "layer_norm_backward", "softmax_backward", "log_softmax_backward"});
 }
 
 }  // namespace gradwire

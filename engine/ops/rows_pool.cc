@@ -304,6 +304,7 @@ void add_pool_rows(Catalog& c) {
         return {gradwire::call(op, {x}, {call.attr(0)})};
       },
       "", "same");
+  c.keep_internal({"max_pool_backward", "avg_pool_backward", "adaptive_avg_pool_backward"});
 }
 
 }  // namespace gradwire

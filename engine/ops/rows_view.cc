@@ -558,6 +558,7 @@ void add_view_rows(Catalog& c) {
             "int offset) -> Tensor",
             "Zeros of base_sizes with input in the place of a view.", compose_view_scatter, "",
             "same");
+  c.keep_internal({"view_scatter"});
 }
 
 }  // namespace gradwire
