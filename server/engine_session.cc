@@ -16,6 +16,7 @@ class EngineSlot final : public SlotEngine {
   bool apply(const Command& command) override {
     return dispatcher_.apply(command) == Progress::kDone;
   }
+  void flush() override { dispatcher_.flush(); }
   bool resume() override { return dispatcher_.resume() == Progress::kDone; }
   uint64_t cancel() override { return dispatcher_.cancel(); }
   std::vector<ErrorRef> take_unread() override { return dispatcher_.take_unread(); }

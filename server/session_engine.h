@@ -20,6 +20,7 @@ class SlotEngine {
  public:
   virtual ~SlotEngine() = default;
   virtual bool apply(const Command& command) = 0;
+  virtual void flush() = 0;
   virtual bool resume() = 0;
   // Drops what is queued. A suspended command stays so until `wake`, which comes soon.
   virtual uint64_t cancel() = 0;

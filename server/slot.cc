@@ -289,6 +289,7 @@ bool Slot::advance(int* budget) {
     ++position_;
     applied_.store(++applied, std::memory_order_release);
   }
+  engine_->flush();
   return position_ == commands.size();
 }
 

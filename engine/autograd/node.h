@@ -50,7 +50,7 @@ class Node : public RefCounted {
   // Poisons carry errors; a node's own error names it.
   virtual std::string name() const = 0;
 
-  std::vector<Edge> edges;
+  absl::InlinedVector<Edge, 2> edges;
   uint32_t outputs = 1;  // gradients that apply() takes
   uint64_t sequence;     // later nodes run first
   Ref<const Site> site;  // the forward line
@@ -78,7 +78,7 @@ class AccumulateGrad : public Node {
 };
 
 // A catalog row's node: what the row's backward needs.
-class OpNode : public Node {
+class OpNode : public Node, public Recycled<OpNode> {
  public:
   Tensors apply(Tensors grads) override;
   void release() override;
@@ -98,7 +98,7 @@ class OpNode : public Node {
 };
 
 // A pointwise op's node: derivatives come from the expression.
-class PointwiseNode : public Node {
+class PointwiseNode : public Node, public Recycled<PointwiseNode> {
  public:
   struct Argument {
     SavedTensor tensor;  // saved when some derivative reads it

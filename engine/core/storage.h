@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "engine/core/error_record.h"
+#include "engine/core/recycled.h"
 #include "engine/core/ref.h"
 #include "engine/exec/account.h"
 
@@ -22,7 +23,7 @@ enum class StorageState : uint8_t {
 
 // References may be dropped on any thread. `version` belongs to the session's strand; everything
 // else to the executor's thread.
-class Storage : public RefCounted {
+class Storage : public RefCounted, public Recycled<Storage> {
  public:
   Storage(size_t bytes, Allocator& allocator, std::shared_ptr<Account> account)
       : bytes(bytes), allocator_(allocator), account_(std::move(account)) {}

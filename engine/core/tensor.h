@@ -7,6 +7,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "engine/core/error_record.h"
+#include "engine/core/recycled.h"
 #include "engine/core/shape.h"
 #include "engine/core/storage.h"
 
@@ -19,7 +20,7 @@ using Tensor = Ref<TensorImpl>;
 using Tensors = absl::InlinedVector<Tensor, 4>;
 
 // Autograd state of a tensor that takes part in a graph; absent otherwise.
-struct AutogradMeta {
+struct AutogradMeta : Recycled<AutogradMeta> {
   AutogradMeta();
   ~AutogradMeta();
 
@@ -35,7 +36,7 @@ struct AutogradMeta {
   uint32_t base_version = 0;  // the storage's version when grad_fn was made (views only)
 };
 
-class TensorImpl : public RefCounted {
+class TensorImpl : public RefCounted, public Recycled<TensorImpl> {
  public:
   TensorImpl();
   ~TensorImpl() override;

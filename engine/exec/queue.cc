@@ -3,10 +3,23 @@
 namespace gradwire {
 
 bool TaskQueue::push(std::unique_ptr<Task> task) {
-  depth_.fetch_add(1, std::memory_order_relaxed);
+  constexpr size_t kBatch = 32;
+  staged_.push_back(std::move(task));
+  return staged_.size() >= kBatch;
+}
+
+bool TaskQueue::publish() {
+  if (staged_.empty()) return false;
+  depth_.fetch_add(staged_.size(), std::memory_order_relaxed);
   std::lock_guard lock(mutex_);
-  incoming_.push_back(std::move(task));
-  return incoming_.size() == 1;
+  bool idle = incoming_.empty();
+  if (idle) {
+    incoming_.swap(staged_);
+  } else {
+    for (auto& task : staged_) incoming_.push_back(std::move(task));
+    staged_.clear();
+  }
+  return idle;
 }
 
 void TaskQueue::on_space(std::function<void()> fn) {

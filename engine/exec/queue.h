@@ -14,15 +14,19 @@ namespace gradwire {
 
 class Executor;
 
-// push, cancel and the counters: any thread. The rest belongs to the executor.
+// push and publish: the session's strand. cancel and the counters: any thread. The rest belongs to
+// the executor.
 class TaskQueue {
  public:
   // Tasks queued at most before dispatch is asked to wait.
   static constexpr uint64_t kLimit = 1 << 16;
 
-  // True when the executor may be asleep and must be notified.
+  // Stages a task; the executor sees it from the next publish() on. True when enough are staged
+  // that publishing should not wait for the end of a frame.
   bool push(std::unique_ptr<Task> task);
-  // Tasks pushed and not yet run.
+  // Hands over what is staged. True when the executor may be asleep and must be notified.
+  bool publish();
+  // Tasks published and not yet run.
   uint64_t depth() const { return depth_.load(std::memory_order_relaxed); }
   bool full() const { return depth() >= kLimit; }
   // Calls fn once when the queue has drained to half its limit.
@@ -50,6 +54,8 @@ class TaskQueue {
   // Moves what was pushed to `ready`. False when nothing is there.
   bool collect();
   void finished(uint64_t tasks);
+
+  std::vector<std::unique_ptr<Task>> staged_;  // the strand's own
 
   mutable std::mutex mutex_;
   std::vector<std::unique_ptr<Task>> incoming_;

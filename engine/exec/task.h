@@ -9,6 +9,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "engine/core/error_record.h"
+#include "engine/core/recycled.h"
 #include "engine/core/shape.h"
 #include "engine/core/storage.h"
 #include "kernels/backend.h"
@@ -38,7 +39,7 @@ enum class TaskKind : uint8_t {
 
 class Upload;
 
-struct Task {
+struct Task : Recycled<Task> {
   TaskKind kind = TaskKind::kKernel;
   KernelId kernel = 0;
   bool commits = false;   // writes state that outlives the step: refused when an input is bad

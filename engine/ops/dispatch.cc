@@ -157,11 +157,18 @@ Progress Dispatcher::resume() {
   Slot::Use use(*slot_);
   auto next = std::move(slot_->continuation);
   slot_->continuation = nullptr;
-  return next ? next() : Progress::kDone;
+  Progress progress = next ? next() : Progress::kDone;
+  slot_->flush();
+  return progress;
+}
+
+void Dispatcher::flush() {
+  slot_->flush();
 }
 
 uint64_t Dispatcher::cancel() {
   Slot& slot = *slot_;
+  slot.flush();
   uint64_t before = slot.session.queue->depth();
   slot.session.queue->cancel(slot.number, slot.command);
   slot.session.worker.executor().notify();

@@ -35,8 +35,11 @@ class Dispatcher {
   // Only on the session's strand (one thread at a time for all slots of a session), and only
   // when not suspended.
   Progress apply(const Command& command);
-  // After wake(): goes on with the suspended command.
+  // After wake(): goes on with the suspended command. Flushes.
   Progress resume();
+  // Call after the last command at hand, suspended or not: the tasks of a run of commands reach the
+  // executor together.
+  void flush();
 
   // Drops what this slot has queued and not run; outputs fail as cancelled. On the strand; a
   // suspended command is dropped too. Returns the number of tasks dropped.

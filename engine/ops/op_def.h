@@ -9,6 +9,7 @@
 //   command    acts on the session instead of computing (engine/ops/rows_command.cc)
 #pragma once
 
+#include <bitset>
 #include <functional>
 #include <memory>
 #include <span>
@@ -90,8 +91,9 @@ class PointwiseDef {
   std::string name;
   expr::Graph graph;
   TypeRule rule;
-  std::vector<bool> reads;     // which operands the graph reads
-  std::vector<bool> booleans;  // which operands are conditions: no part of promotion, no gradient
+  static constexpr size_t kMaxOperands = 32;
+  std::bitset<kMaxOperands> reads;     // which operands the graph reads
+  std::bitset<kMaxOperands> booleans;  // which are conditions: no part of promotion, no gradient
 
  private:
   struct Derivatives;

@@ -128,7 +128,7 @@ void record(const PointwiseDef& def, const Operands& operands, PointwiseTypes ty
   raw->site = Slot::current().site;
   raw->output_spec = {result->dtype, result->sizes, {}};
   raw->arguments.resize(operands.size());
-  std::vector<bool> needed(operands.size() + 2);
+  std::bitset<PointwiseDef::kMaxOperands> needed;
   for (size_t i = 0; i < operands.size(); ++i) {
     auto& argument = raw->arguments[i];
     const Tensor& t = operands[i].tensor;
@@ -143,10 +143,7 @@ void record(const PointwiseDef& def, const Operands& operands, PointwiseTypes ty
     bool wants = t->requires_grad() && !def.booleans[i] && is_floating(t->dtype);
     raw->edges.push_back(wants ? gradient_edge(t) : Edge{});
     if (!wants) continue;
-    const PointwiseDef& derivative = def.derivative(static_cast<int>(i));
-    for (size_t k = 0; k < needed.size(); ++k) {
-      if (derivative.reads[k]) needed[k] = true;
-    }
+    needed |= def.derivative(static_cast<int>(i)).reads;
   }
   // Histories are set before outputs are saved, after inputs are.
   for (size_t i = 0; i < operands.size(); ++i) {

@@ -1,3 +1,4 @@
+#include <atomic>
 #include <mutex>
 
 #include "engine/ops/op_def.h"
@@ -5,6 +6,9 @@
 namespace gradwire {
 
 struct PointwiseDef::Derivatives {
+  explicit Derivatives(size_t operands) : known(operands), made(operands) {}
+
+  std::vector<std::atomic<const PointwiseDef*>> known;  // what is made, found without the lock
   std::mutex mutex;
   std::vector<std::unique_ptr<PointwiseDef>> made;
   std::vector<std::pair<int, expr::Graph>> stated;
@@ -14,14 +18,12 @@ PointwiseDef::PointwiseDef(std::string name, expr::Graph graph, TypeRule rule)
     : name(std::move(name)),
       graph(std::move(graph)),
       rule(rule),
-      reads(expr::reads(this->graph)),
-      derivatives_(std::make_shared<Derivatives>()) {
-  reads.resize(this->graph.operands);
-  booleans.resize(this->graph.operands);
+      derivatives_(std::make_shared<Derivatives>(this->graph.operands)) {
+  std::vector<bool> read = expr::reads(this->graph);
+  for (size_t i = 0; i < read.size() && i < reads.size(); ++i) reads[i] = read[i];
   for (const expr::Node& node : this->graph.nodes) {
     if (node.prim == expr::Prim::kOperand && node.is_bool) booleans[node.index] = true;
   }
-  derivatives_->made.resize(this->graph.operands);
 }
 
 void PointwiseDef::set_gradient(int i, expr::Graph graph) {
@@ -29,6 +31,8 @@ void PointwiseDef::set_gradient(int i, expr::Graph graph) {
 }
 
 const PointwiseDef& PointwiseDef::derivative(int i) const {
+  std::atomic<const PointwiseDef*>& known = derivatives_->known[i];
+  if (const PointwiseDef* made = known.load(std::memory_order_acquire)) return *made;
   std::lock_guard lock(derivatives_->mutex);
   auto& slot = derivatives_->made[i];
   if (!slot) {
@@ -43,6 +47,7 @@ const PointwiseDef& PointwiseDef::derivative(int i) const {
     if (!stated) made = expr::derivative(graph, i);
     made.operands = graph.operands + 2;
     slot = std::make_unique<PointwiseDef>(name + "_backward", std::move(made), TypeRule::kPromote);
+    known.store(slot.get(), std::memory_order_release);
   }
   return *slot;
 }

@@ -52,7 +52,11 @@ void Slot::push(std::unique_ptr<Task> task) {
   task->site = site;
   task->sink = &sink;
   if (!task->op) task->op = op;
-  if (session.queue->push(std::move(task))) session.worker.executor().notify();
+  if (session.queue->push(std::move(task))) flush();
+}
+
+void Slot::flush() {
+  if (session.queue->publish()) session.worker.executor().notify();
 }
 
 absl::Status Slot::define(uint64_t id, Tensor tensor) {

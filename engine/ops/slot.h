@@ -56,6 +56,8 @@ class Slot {
 
   void set_site(const std::string* text);
   void push(std::unique_ptr<Task> task);
+  // Lets the executor see what was pushed.
+  void flush();
   // Registers a result under a client's id. Error: the id is taken or has another slot's bits.
   absl::Status define(uint64_t id, Tensor tensor);
   const Tensor* find(uint64_t id) const;

@@ -52,6 +52,7 @@ void bytes_to_task(benchmark::State& state) {
     for (const Command& command : decoder.commands()) {
       benchmark::DoNotOptimize(client.dispatcher().apply(command));
     }
+    client.dispatcher().flush();
   }
   state.SetItemsProcessed(state.iterations() * count);
 }

@@ -49,6 +49,7 @@ std::vector<Id> SessionClient::send(std::string_view op, std::vector<Id> inputs,
 
 void SessionClient::run(const Command& command) {
   Progress progress = dispatcher_->apply(command);
+  dispatcher_->flush();
   while (progress == Progress::kSuspended) {
     {
       std::unique_lock lock(mutex_);

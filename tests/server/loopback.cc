@@ -118,6 +118,7 @@ class FakeSlot final : public SlotEngine {
     }
     return true;
   }
+  void flush() override {}
   bool resume() override { return true; }
   uint64_t cancel() override {
     std::lock_guard lock(log_.mutex);
