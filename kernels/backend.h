@@ -72,7 +72,10 @@ class Backend {
   virtual void* allocate(size_t bytes) = 0;
   virtual void deallocate(void* block, size_t bytes) = 0;
 
-  // The kernel of that name, or 0 when this backend has none and the op must be composed.
+  // The kernel of that name, or 0 when this backend has none and the op must be composed. A
+  // reduction "R" that can compute its input from a program as it goes is there as "R_of_program",
+  // too: inputs[0] is then geometry without memory, the program's inputs follow. Its result has the
+  // bits of the two launches; it may answer Unimplemented, and is then not used for that call.
   virtual KernelId find_kernel(std::string_view name) const = 0;
 
   // Queues one kernel on the compute stream. `done`, when given, is called exactly once with the

@@ -4,7 +4,6 @@
 #include <chrono>
 
 #include "engine/exec/drain.h"
-#include "engine/exec/fuser.h"
 #include "engine/exec/launch.h"
 #include "engine/io/upload.h"
 
@@ -23,7 +22,8 @@ ErrorRef cancelled_error(const Task& task) {
 
 }  // namespace
 
-Executor::Executor(Backend& backend, bool fusion) : backend_(backend), fusion_(fusion) {
+Executor::Executor(Backend& backend, bool fusion)
+    : backend_(backend), fusion_(fusion), reductions_(backend) {
   thread_ = std::thread([this] { run(); });
 }
 
@@ -161,7 +161,7 @@ double Executor::serve(TaskQueue& queue) {
     LaunchResult result;
     if (fuse && head.kind == TaskKind::kPointwise) {
       if (queue.ready_.size() < 8) queue.collect();  // look ahead as far as dispatch has come
-      FusionGroup group = find_group(queue.ready_, queue.ready_.size());
+      FusionGroup group = find_group(queue.ready_, queue.ready_.size(), reductions_);
       if (group.tasks > 1) {
         members.clear();
         for (size_t i = 0; i < group.tasks; ++i) members.push_back(&queue.ready_[i]);

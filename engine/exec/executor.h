@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "engine/exec/fuser.h"
 #include "engine/exec/queue.h"
 #include "kernels/backend.h"
 
@@ -47,6 +48,7 @@ class Executor {
 
   Backend& backend_;
   std::atomic<bool> fusion_;
+  FusedReductions reductions_;  // the thread's own
   std::mutex mutex_;
   std::condition_variable wake_;
   std::condition_variable idle_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/container/inlined_vector.h"
+#include "engine/ops/op_def.h"
 
 namespace gradwire {
 namespace {
@@ -89,18 +90,43 @@ class GroupBuilder {
       members_[access.member].output = static_cast<int>(group.outputs.size());
       group.outputs.push_back(&tasks_[access.member]->outputs[0]);
     }
-    for (const InputSlot& slot : inputs_) group.inputs.push_back(slot.operand);
-    for (const Task* task : tasks_) {
-      group.scalars.insert(group.scalars.end(), task->scalars.begin(), task->scalars.end());
-    }
+    add_arguments(&group);
     // Nobody can ask for any of it: nothing to launch.
     if (!group.outputs.empty()) group.program = expr::merge(members_);
+    return group;
+  }
+
+  // The group with a reduction over its only value; a group of no tasks when that cannot be.
+  FusionGroup finish_with(const Task& reduction) {
+    FusionGroup group;
+    const Operand& in = reduction.inputs[0];
+    Access* value = find(in.storage.get());
+    if (!value || !value->written || !same_geometry(*value->geometry, in)) return group;
+    for (const Access& access : accesses_) {
+      if (!access.written) continue;
+      uint32_t own = access.references + (&access == value ? 1 : 0);
+      if (access.storage->use_count() > own) return group;
+    }
+    for (expr::Member& member : members_) member.output = -1;
+    members_[value->member].output = 0;
+    group.tasks = tasks_.size() + 1;
+    group.outputs.push_back(&in);
+    add_arguments(&group);
+    group.program = expr::merge(members_);
+    group.reduction = &reduction;
     return group;
   }
 
   bool full() const { return tasks_.size() >= kMaxMembers || written_ >= kMaxOutputs * 3; }
 
  private:
+  void add_arguments(FusionGroup* group) const {
+    for (const InputSlot& slot : inputs_) group->inputs.push_back(slot.operand);
+    for (const Task* task : tasks_) {
+      group->scalars.insert(group->scalars.end(), task->scalars.begin(), task->scalars.end());
+    }
+  }
+
   Access* find(Storage* storage) {
     for (Access& access : accesses_) {
       if (access.storage == storage) return &access;
@@ -140,15 +166,42 @@ class GroupBuilder {
 
 }  // namespace
 
-FusionGroup find_group(const std::deque<std::unique_ptr<Task>>& ready, size_t limit) {
+KernelId FusedReductions::find(const Task& task) {
+  if (task.kind != TaskKind::kKernel || !task.op || task.inputs.size() != 1 ||
+      task.outputs.size() != 1 || task.checks || task.commits || task.in_place ||
+      !task.scalars.empty() || task.prepare || task.on_done) {
+    return 0;
+  }
+  auto [it, fresh] = known_.try_emplace(task.op);
+  if (fresh && !task.op->kernel.empty()) {
+    it->second.plain = backend_.find_kernel(task.op->kernel);
+    it->second.over_program = backend_.find_kernel(task.op->kernel + "_of_program");
+  }
+  return task.kernel == it->second.plain ? it->second.over_program : 0;
+}
+
+FusionGroup find_group(const std::deque<std::unique_ptr<Task>>& ready, size_t limit,
+                       FusedReductions& reductions) {
   FusionGroup single;
   single.tasks = 1;
   limit = std::min({limit, ready.size(), kMaxMembers});
-  if (limit < 2 || !fusable(*ready[0]) || !fusable(*ready[1])) return single;
+  if (limit < 2 || !fusable(*ready[0])) return single;
+  if (!fusable(*ready[1]) && !reductions.find(*ready[1])) return single;
   GroupBuilder builder;
   while (builder.size() < limit && !builder.full()) {
     const Task& task = *ready[builder.size()];
     if (!fusable(task) || !builder.add(task)) break;
+  }
+  if (builder.size() < ready.size()) {
+    const Task& next = *ready[builder.size()];
+    if (KernelId kernel = reductions.find(next)) {
+      const Operand& in = next.inputs[0];
+      if (numel_of(in.sizes) > 0 && is_dense(in.sizes, in.strides)) {
+        FusionGroup group = builder.finish_with(next);
+        group.kernel = kernel;
+        if (group.tasks) return group;
+      }
+    }
   }
   if (builder.size() < 2) return single;
   return builder.finish();

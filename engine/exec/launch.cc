@@ -269,20 +269,33 @@ LaunchResult run_task(Backend& backend, Task& task) {
 LaunchResult run_group(Backend& backend, const FusionGroup& group,
                        std::span<const std::unique_ptr<Task>*> tasks) {
   if (!group.program) return {};  // every value of the group is dead
+  Task* reduction = group.reduction ? tasks.back()->get() : nullptr;
   absl::Status status;
-  for (const Operand* out : group.outputs) {
-    if (status.ok()) status = out->storage->materialise();
+  if (reduction) {
+    status = materialise_outputs(*reduction);
+  } else {
+    for (const Operand* out : group.outputs) {
+      if (status.ok()) status = out->storage->materialise();
+    }
   }
   if (status.ok()) {
     thread_local KernelCall call;
-    call.kernel = backend.find_kernel("pointwise");
     call.inputs.clear();
     call.outputs.clear();
+    call.attributes.clear();
     call.scalars.assign(group.scalars.begin(), group.scalars.end());
     call.program = group.program;
     const Operand& shape = (*tasks[0])->outputs[0];
+    if (reduction) {
+      call.kernel = group.kernel;
+      call.attributes = reduction->attributes;
+      call.inputs.push_back(view_of(reduction->inputs[0]));
+      for (const Operand& out : reduction->outputs) call.outputs.push_back(view_of(out));
+    } else {
+      call.kernel = backend.find_kernel("pointwise");
+      for (const Operand* out : group.outputs) call.outputs.push_back(view_of(*out));
+    }
     for (const Operand* in : group.inputs) call.inputs.push_back(broadcast_view(*in, shape));
-    for (const Operand* out : group.outputs) call.outputs.push_back(view_of(*out));
     status = backend.launch(call, nullptr);
     if (status.ok()) return {1, nullptr};
   }

@@ -345,9 +345,8 @@ absl::Status check_divisors(const KernelCall& call, const Plan& plan, Context& c
   return make_error(ErrorKind::kZeroDivision, "ZeroDivisionError: integer division by zero");
 }
 
-}  // namespace
-
-absl::Status pointwise(const KernelCall& call, Context& context) {
+// The checks of a launch that need no memory; `plan` is set when all is well.
+absl::Status check_call(const KernelCall& call, const Plan** plan) {
   if (call.program == nullptr) return internal_error("[pointwise] launched without a program");
   const expr::Program& program = *call.program;
   if (static_cast<int>(call.inputs.size()) < program.inputs ||
@@ -358,10 +357,61 @@ absl::Status pointwise(const KernelCall& call, Context& context) {
                           call.inputs.size(), ", ", call.outputs.size(), " and ",
                           call.scalars.size());
   }
-  const Plan* plan = plan_of(program);
-  if (plan == nullptr) {
+  *plan = plan_of(program);
+  if (*plan == nullptr) {
     return internal_error("[pointwise] a primitive lacks its type in ", to_string(program));
   }
+  return absl::OkStatus();
+}
+
+class ProgramSource : public ElementSource {
+ public:
+  explicit ProgramSource(const Launch& launch) : launch_(launch) {}
+
+  absl::Status produce(int64_t begin, int64_t end, void* to) const override {
+    Launch part = launch_;
+    TileOperand& out = part.operands[part.plan->loads];
+    out.data = static_cast<char*>(to) - begin * out.size;
+    out.layout = Layout::kDense;
+    return run_range(part, begin, end);
+  }
+
+ private:
+  const Launch& launch_;
+};
+
+}  // namespace
+
+absl::Status with_program_source(const KernelCall& call, Context& context,
+                                 absl::FunctionRef<absl::Status(const ElementSource&)> body) {
+  KernelCall inner;
+  inner.program = call.program;
+  inner.inputs.assign(call.inputs.begin() + 1, call.inputs.end());
+  inner.outputs.push_back(call.inputs[0]);
+  inner.scalars = call.scalars;
+  const Plan* plan = nullptr;
+  GW_RETURN_IF_ERROR(check_call(inner, &plan));
+  if (plan->divisors != nullptr || plan->stores != 1) {
+    return internal_error("[pointwise] not a program for a source: ", to_string(*call.program));
+  }
+  Launch launch;
+  GW_RETURN_IF_ERROR(prepare(inner, *plan, false, launch));
+  std::optional<Scratch> straight;
+  if (int64_t bytes = straight_bytes(launch); bytes > 0) {
+    straight.emplace(bytes);
+    if (straight->data() != nullptr) straighten(launch, straight->as<char>(), context.pool);
+  }
+  std::vector<Step> prologue, steps;
+  choose_powers(inner, *plan, prologue, steps);
+  launch.prologue = prologue.data();
+  launch.steps = steps.data();
+  return body(ProgramSource(launch));
+}
+
+absl::Status pointwise(const KernelCall& call, Context& context) {
+  const Plan* plan = nullptr;
+  GW_RETURN_IF_ERROR(check_call(call, &plan));
+  const expr::Program& program = *call.program;
   if (call.outputs[program.stores[0].output].numel() == 0) return absl::OkStatus();
   Launch launch;
   GW_RETURN_IF_ERROR(prepare(call, *plan, false, launch));

@@ -1,8 +1,10 @@
 #include "kernels/cpu/reduce.h"
 
 #include <algorithm>
+#include <atomic>
 #include <vector>
 
+#include "kernels/cpu/element_source.h"
 #include "kernels/cpu/index_space.h"
 #include "kernels/cpu/index_types.h"
 #include "kernels/cpu/scratch.h"
@@ -23,6 +25,20 @@ struct Dim {
 void sort_by_input_stride(absl::InlinedVector<Dim, kMaxRank>& dims) {
   std::stable_sort(dims.begin(), dims.end(),
                    [](const Dim& a, const Dim& b) { return a.strides[0] > b.strides[0]; });
+}
+
+// How the elements that one unit of work folds lie in the input's memory: where that is one piece,
+// a source computes the piece; where each row of outputs is one, it computes row after row.
+enum class Pieces { kWhole, kRows, kNone };
+
+Pieces pieces_of(const Space<3>& kept, const Space<1>& rows, int64_t block) {
+  const int64_t width = kept.inner_size(), kept_stride = kept.inner_stride(0);
+  if (rows.rank <= 1) {
+    const bool inner = rows.numel == 1 || rows.inner_stride(0) == 1;
+    if (inner && (block == 1 || kept_stride == rows.numel)) return Pieces::kWhole;
+    if (kept_stride == 1 && block >= width && rows.inner_stride(0) == width) return Pieces::kWhole;
+  }
+  return kept_stride == 1 ? Pieces::kRows : Pieces::kNone;
 }
 
 }  // namespace
@@ -76,6 +92,43 @@ absl::Status reduce(const TensorView& in, const TensorView& out0, const TensorVi
   const int64_t blocks = (width + block - 1) / block;
   const int64_t outputs = kept.numel / width * blocks;  // blocks of outputs
 
+  const ElementSource* source = context.source;
+  const Pieces pieces = pieces_of(kept, rows, block);
+  if (source && pieces == Pieces::kNone) return absl::UnimplementedError("[reduce] no source");
+  const size_t element = dtype_size(in.dtype);
+  std::atomic<bool> failed{false};
+  // Folds row runs of outputs [first, first + n) from a source: the same calls as from memory, on
+  // a copy in the same order.
+  auto fold_source = [&](void* acc, int64_t base, int64_t n, int64_t begin, int64_t end) {
+    if (pieces == Pieces::kWhole) {
+      if (begin >= end) return absl::OkStatus();
+      const int64_t low = base + rows.offsets_of(begin)[0];
+      const int64_t high =
+          base + rows.offsets_of(end - 1)[0] + (n - 1) * (n > 1 ? kept_stride : 0) + 1;
+      Scratch window(element * (high - low));
+      if (window.data() == nullptr) return absl::ResourceExhaustedError("[reduce] no memory");
+      GW_RETURN_IF_ERROR(source->produce(low, high, window.data()));
+      for_runs(rows, begin, end, [&](const auto& row, int64_t count, int64_t linear) {
+        reducer.fold(acc, window.as<char>() + element * (base + row[0] - low), n, kept_stride,
+                     count, row_stride, linear);
+      });
+      return absl::OkStatus();
+    }
+    // Wider than n, so that the copy is as far from contiguous along rows as the memory was.
+    const int64_t stride = n + 8;
+    Scratch window(element * stride * std::max<int64_t>(end - begin, 1));
+    if (window.data() == nullptr) return absl::ResourceExhaustedError("[reduce] no memory");
+    absl::Status status;
+    for_runs(rows, begin, end, [&](const auto& row, int64_t count, int64_t linear) {
+      for (int64_t r = 0; r < count && status.ok(); ++r) {
+        const int64_t low = base + row[0] + r * row_stride;
+        status = source->produce(low, low + n, window.as<char>() + element * stride * r);
+      }
+      if (status.ok()) reducer.fold(acc, window.data(), n, 1, count, stride, linear);
+    });
+    return status;
+  };
+
   const size_t acc_size = reducer.acc_size;
   Scratch scratch(chunks > 1 ? acc_size * chunks * kept.numel : 1);
   if (scratch.data() == nullptr) return make_error(ErrorKind::kOutOfMemory, "[reduce] no memory");
@@ -94,6 +147,13 @@ absl::Status reduce(const TensorView& in, const TensorView& out0, const TensorVi
     const auto offsets = kept.offsets_of(first);
     void* acc = chunks > 1 ? part(c, first) : local;
     reducer.init(acc, n);
+    if (source) {
+      if (!fold_source(acc, offsets[0], n, c * chunk, std::min(rows.numel, (c + 1) * chunk)).ok()) {
+        failed.store(true);
+      }
+      if (chunks == 1) store(acc, n, {offsets[1], offsets[2]}, strides);
+      return;
+    }
     for_runs(rows, c * chunk, std::min(rows.numel, (c + 1) * chunk),
              [&](const auto& row, int64_t count, int64_t linear) {
                reducer.fold(acc, address(in, offsets[0] + row[0]), n, kept_stride, count,
@@ -106,6 +166,7 @@ absl::Status reduce(const TensorView& in, const TensorView& out0, const TensorVi
                                [&](int64_t begin, int64_t end) {
                                  for (int64_t u = begin; u < end; ++u) fold_unit(u);
                                });
+  if (failed.load()) return make_error(ErrorKind::kOutOfMemory, "[reduce] no memory");
   if (chunks == 1) return absl::OkStatus();
 
   context.pool.parallel_for(outputs, [&](int64_t i) {

@@ -37,6 +37,8 @@ uint32_t reduced_dims(const Attribute& dims, int rank);
 // Elements folded into each output.
 int64_t reduced_numel(const TensorView& in, uint32_t dims);
 
+// Reads the input's memory, or context.source where there is one; the same bits either way. Error:
+// unimplemented, where the input's order does not suit a source.
 // `out1` may be null. Outputs have keepdim form, or any form when all dims are reduced. With
 // `ordered` the reduced elements arrive in row-major order.
 absl::Status reduce(const TensorView& in, const TensorView& out0, const TensorView* out1,

@@ -91,6 +91,7 @@ absl::Status fold(const KernelCall& call, double divisor, Context& context) {
   if (converts_late(in.dtype, out.dtype)) {
     return fold_converted<Op>(in, out, dims, divisor, context);
   }
+  if (context.source) return absl::UnimplementedError("[sum] no source for a conversion");
   const int64_t n = in.numel();
   const size_t size = dtype_size(out.dtype);
   Scratch scratch(std::max<size_t>(1, size * n));

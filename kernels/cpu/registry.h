@@ -10,8 +10,13 @@
 
 namespace gradwire::cpu {
 
+class ElementSource;
+
 struct Context {
   ThreadPool& pool;
+  // Set while a reduction runs over a program: inputs[0] has geometry but no memory, its elements
+  // come from here. Only reduce() looks at it.
+  const ElementSource* source = nullptr;
 };
 
 // Runs to completion. Reads call.inputs and call.attributes, writes call.outputs. Must be correct

@@ -30,6 +30,15 @@ SequenceGenerator::SequenceGenerator(SessionClient& client, uint64_t seed)
     case 0:  // several cuts of work
       shapes_ = {{70000}, {1}, {}};
       break;
+    case 3:  // the same for reductions: long, wide, many
+      shapes_ = {{150000}, {1}, {}};
+      break;
+    case 4:
+      shapes_ = {{70, 700}, {700}, {70, 1}};
+      break;
+    case 5:
+      shapes_ = {{30, 20, 40}, {20, 1}, {30, 1, 40}, {}};
+      break;
     case 1:
     case 2:
       shapes_ = {{40, 50}, {50}, {40, 1}, {}, {1, 50}};
@@ -261,6 +270,35 @@ void SequenceGenerator::other() {
   }
 }
 
+// Of a chain that nobody else will ask for, of one that lives on, or of anything.
+void SequenceGenerator::reduction() {
+  static constexpr std::string_view kRows[] = {"sum", "sum",  "mean", "amax",     "amin",
+                                               "all", "prod", "var",  "logsumexp"};
+  Value value = any();
+  bool temporary = chance(75);
+  if (temporary) {
+    Id chain = traced("mul", {value.id, any().id}, {});
+    client_.send("session.meta", {chain}, {}, 0);
+    Reply reply = client_.answer();
+    auto* metas = std::get_if<MetasReply>(&reply);
+    if (!metas || metas->metas[0].error || numel_of(metas->metas[0].sizes) > 200000) {
+      client_.release({chain});
+      return;
+    }
+    value = {chain, metas->metas[0].dtype, metas->metas[0].sizes};
+  }
+  IntList dims;
+  for (size_t d = 0; d < value.sizes.size(); ++d) {
+    if (chance(50)) dims.push_back(static_cast<int64_t>(d));
+  }
+  std::string_view row = kRows[pick(std::size(kRows))];
+  AttributeList attributes{dims};
+  if (row == "var") attributes.emplace_back(1.0);
+  attributes.emplace_back(chance(50));
+  keep(traced(row, {value.id}, attributes));
+  if (temporary) client_.release({value.id});
+}
+
 void SequenceGenerator::release() {
   size_t at = pick(values_.size());
   client_.release({values_[at].id});
@@ -273,8 +311,10 @@ void SequenceGenerator::step() {
     pointwise();
   } else if (what < 72) {
     view();
-  } else if (what < 82) {
+  } else if (what < 79) {
     other();
+  } else if (what < 84) {
+    reduction();
   } else if (values_.size() > 3) {
     release();
   }

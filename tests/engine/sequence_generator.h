@@ -44,6 +44,7 @@ class SequenceGenerator {
   void pointwise();
   void view();
   void other();
+  void reduction();
   void release();
   void step();
 
