@@ -42,6 +42,8 @@ class CopySlices : public Node {
 
   std::string name() const override { return "CopySlices"; }
   void release() override { inner->release(); }
+  bool released() const override { return inner->released(); }
+  Checkpoint* missing() const override { return inner->missing(); }
 
   Tensors apply(Tensors grads) override {
     Tensors results(edges.size());
@@ -75,7 +77,7 @@ class ViewOfBase : public Node {
   Footprint place;
   DType dtype = DType::kNone;
 
-  std::string name() const override { return "AsStrided"; }
+  std::string name() const override { return "AsStridedBackward0"; }
   Tensors apply(Tensors grads) override {
     if (!grads[0]) return {nullptr};
     Tensor block = place.fresh(dtype);
