@@ -40,7 +40,8 @@ absl::Status Checkpoint::finish_again() {
     return runtime_error(
         "torch.utils.checkpoint: Recomputed values for the following tensors have different "
         "metadata than during the forward pass.\ntensor at position ",
-        i, ":\nsaved metadata: ", text_of(specs_[i]), "\nrecomputed metadata: ", text_of(again_[i]));
+        i, ":\nsaved metadata: ", text_of(specs_[i]),
+        "\nrecomputed metadata: ", text_of(again_[i]));
   }
   filled_ = true;
   return absl::OkStatus();

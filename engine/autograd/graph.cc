@@ -328,8 +328,8 @@ absl::Status BackwardRun::take_function(Tensors results) {
   ClientNode& node = *at_.node->client();
   if (results.size() != node.edges.size()) {
     return runtime_error("function ", node.title,
-                         " returned an incorrect number of gradients (expected ",
-                         node.edges.size(), ", got ", results.size(), ")");
+                         " returned an incorrect number of gradients (expected ", node.edges.size(),
+                         ", got ", results.size(), ")");
   }
   for (size_t i = 0; i < results.size(); ++i) {
     Tensor& g = results[i];
@@ -396,10 +396,9 @@ absl::Status BackwardRun::seen(const std::vector<bool>& nan) {
   for (size_t i = 0; i < nan.size() && i < flagged_.size(); ++i) {
     if (!nan[i]) continue;
     const Node& node = *at_.node;
-    return runtime_error("Function '", node.name(), "' returned nan values in its ", flagged_[i],
-                         "th output.",
-                         node.site ? absl::StrCat(" The forward call was at ", node.site->text)
-                                   : std::string());
+    return runtime_error(
+        "Function '", node.name(), "' returned nan values in its ", flagged_[i], "th output.",
+        node.site ? absl::StrCat(" The forward call was at ", node.site->text) : std::string());
   }
   return absl::OkStatus();
 }

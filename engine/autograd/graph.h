@@ -17,7 +17,7 @@ struct Question {
   CallbackReply::Kind kind = CallbackReply::Kind::kNone;
   CodeRef code;
   Tensors tensors;
-  uint32_t split = 0;         // tensors of the first group
+  uint32_t split = 0;          // tensors of the first group
   Ref<Checkpoint> checkpoint;  // kCheckpoint: the region to run
 };
 

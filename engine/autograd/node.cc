@@ -213,7 +213,8 @@ Checkpoint* ClientNode::missing() const {
 Tensors ClientNode::apply(Tensors) {
   return Tensors(edges.size(),
                  poisoned(not_implemented_error(
-                     "[", title, "] a Function that wrote into a view cannot be run: return a new "
+                     "[", title,
+                     "] a Function that wrote into a view cannot be run: return a new "
                      "tensor, or clone() the view first")));
 }
 

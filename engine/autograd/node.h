@@ -201,6 +201,8 @@ class Backward {
   Tensors results_;
 };
 
+// Whether backward may keep the tensor. Error: it was made in inference mode.
+absl::Status check_saved(const Tensor& tensor);
 // The edge that a gradient of this tensor flows along; null node when it needs none.
 Edge gradient_edge(const Tensor& tensor);
 // Makes `node` the tensor's maker.

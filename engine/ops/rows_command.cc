@@ -103,6 +103,11 @@ Progress requires_grad(Slot& slot, const Call& call, const Command& command) {
           runtime_error("only Tensors of floating point dtype can require gradients, got ",
                         t->text()));
     }
+    if (on && t->inference && !slot.inference) {
+      return refuse(slot, command,
+                    runtime_error("Setting requires_grad=True on inference tensor outside "
+                                  "InferenceMode is not allowed."));
+    }
     if (!t->is_leaf()) {
       if (on) continue;
       return refuse(slot, command,
@@ -309,11 +314,18 @@ Progress release(Slot&, const Call&, const Command&) {
 }  // namespace
 
 bool expects_reply(const OpDef& op) {
-  static const absl::flat_hash_set<std::string> kReplying = {
-      "session.read",         "session.meta",          "session.grad",
-      "session.autograd_grad", "session.synchronize",   "session.stats",
-      "session.optimizer_state", "session.backward_watched", "session.callback_return",
-      "session.node",         "session.node_edges",    "session.node_variable"};
+  static const absl::flat_hash_set<std::string> kReplying = {"session.read",
+                                                             "session.meta",
+                                                             "session.grad",
+                                                             "session.autograd_grad",
+                                                             "session.synchronize",
+                                                             "session.stats",
+                                                             "session.optimizer_state",
+                                                             "session.backward_watched",
+                                                             "session.callback_return",
+                                                             "session.node",
+                                                             "session.node_edges",
+                                                             "session.node_variable"};
   return kReplying.contains(op.name);
 }
 

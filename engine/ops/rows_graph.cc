@@ -291,8 +291,9 @@ Progress tensor_hook(Slot& slot, const Call& call, const Command& command) {
   const Tensor& t = call.in(0);
   if (t->poison) return refuse(slot, command, t->poison);
   if (!t->requires_grad()) {
-    return refuse(slot, command,
-                  runtime_error("cannot register a hook on a tensor that doesn't require gradient"));
+    return refuse(
+        slot, command,
+        runtime_error("cannot register a hook on a tensor that doesn't require gradient"));
   }
   bool accumulated = call.attr(1).as_bool();
   if (accumulated && !t->is_leaf()) {
@@ -444,6 +445,26 @@ Progress set_random_state(Slot& slot, const Call& call, const Command&) {
   return Progress::kDone;
 }
 
+Progress detach_in_place(Slot& slot, const Call& call, const Command& command) {
+  const Tensor& t = call.in(0);
+  if (t->poison) return refuse(slot, command, t->poison);
+  if (!t->autograd) return Progress::kDone;
+  if (t->autograd->base && t->autograd->base->requires_grad()) {
+    return refuse(slot, command,
+                  runtime_error("Can't detach views in-place. Use detach() instead. If you are "
+                                "using DistributedDataParallel (DDP) for training, and "
+                                "gradient_as_bucket_view is set as True, gradients are views of "
+                                "DDP buckets, and hence detach_() cannot be called on these "
+                                "gradients. To fix this error, please refer to the "
+                                "Optimizer.zero_grad() function in torch/optim/optimizer.py as a "
+                                "solution."));
+  }
+  t->autograd->requires_grad = false;
+  t->autograd->grad_fn = nullptr;
+  t->autograd->output_nr = 0;
+  return Progress::kDone;
+}
+
 Progress set_anomaly(Slot& slot, const Call& call, const Command&) {
   slot.anomaly = call.attr(0).as_bool();
   slot.anomaly_nan = call.attr(1).as_bool();
@@ -516,6 +537,8 @@ void add_graph_rows(Catalog& catalog) {
       "Sets the generator's state: two words, as session.random_state's bytes.", set_random_state);
   row(42, "session.set_anomaly(bool enabled, bool check_nan=True) -> ()",
       "Whether a backward ends with an error where a gradient becomes nan.", set_anomaly);
+  row(43, "session.detach_(Tensor input) -> ()", "Takes a tensor out of its graph.",
+      detach_in_place);
 }
 
 }  // namespace gradwire

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ._row import REQUIRED, Row
 
-CATALOG_HASH = "76c8f33b8cf1a927"
+CATALOG_HASH = "4bf70fea5f4778ab"
 
 ROWS: dict[str, Row] = {
     "session.release": Row(
@@ -502,6 +502,17 @@ ROWS: dict[str, Row] = {
         [
             ("enabled", "bool", False, REQUIRED),
             ("check_nan", "bool", False, True),
+        ],
+        "()",
+        "",
+        "",
+        "",
+    ),
+    "session.detach_": Row(
+        43,
+        "session.detach_",
+        [
+            ("input", "Tensor", False, REQUIRED),
         ],
         "()",
         "",
