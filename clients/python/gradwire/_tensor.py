@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _call, _device, _dtype, _row, _state
+from . import _call, _device, _dtype, _state
 from ._dtype import dtype
 from ._ops import Methods
 from ._row import fail

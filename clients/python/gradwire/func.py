@@ -39,7 +39,12 @@ def _map(value: Any, change: Callable[[Any], Any]) -> Any:
 
 def _leaves(value: Any) -> list[Any]:
     found: list[Any] = []
-    _map(value, lambda t: (found.append(t), t)[1])
+
+    def keep(tensor: Any) -> Any:
+        found.append(tensor)
+        return tensor
+
+    _map(value, keep)
     return found
 
 
@@ -239,7 +244,7 @@ def functional_call(
 
 def stack_module_state(models: Any) -> Any:
     """The parameters and the buffers of several models of one kind, stacked by name."""
-    from . import stack
+    from ._ops import stack
 
     def stacked(of: str) -> dict[str, Any]:
         tables = [dict(getattr(m, of)()) for m in models]
@@ -251,6 +256,10 @@ def stack_module_state(models: Any) -> Any:
     return parameters, stacked("named_buffers")
 
 
+def _slice(value: Any, dim: int | None, index: int) -> Any:
+    return value if dim is None else _map(value, lambda t: t.select(dim, index))
+
+
 def vmap(
     func: Callable[..., Any],
     in_dims: Any = 0,
@@ -260,7 +269,7 @@ def vmap(
     chunk_size: int | None = None,
 ) -> Callable[..., Any]:
     """func over a dimension of its arguments: called once for each slice, results stacked."""
-    from . import stack
+    from ._ops import stack
 
     def run(*args: Any, **kwargs: Any) -> Any:
         dims = in_dims if isinstance(in_dims, (tuple, list)) else (in_dims,) * len(args)
@@ -274,10 +283,7 @@ def vmap(
             )
         results = []
         for i in range(sizes.pop()):
-            given = [
-                a if d is None else _map(a, lambda t, d=d: t.select(d, i))  # type: ignore[misc]
-                for a, d in zip(args, dims, strict=True)
-            ]
+            given = [_slice(a, d, i) for a, d in zip(args, dims, strict=True)]
             results.append(func(*given, **kwargs))
         columns = [iter(column) for column in zip(*map(_leaves, results), strict=True)]
         position = iter(columns)

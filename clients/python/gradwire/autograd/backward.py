@@ -129,7 +129,7 @@ def gradients(tensors: Sequence[Any]) -> list[Any]:
         id = session.new_id()
         asked.append((id, _call.ask(ROWS["session.grad"], (tensor,), (id,))))
     found: list[Any] = []
-    for tensor, entry in zip(tensors, asked, strict=True):
+    for entry in asked:
         if entry is None:
             found.append(None)
         else:

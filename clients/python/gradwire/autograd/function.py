@@ -132,17 +132,19 @@ def _record(
 ) -> None:
     """Makes the outputs those of a node. Changes the list where an output is an input."""
     tensor = _row.Tensor
-    for dirty in ctx._dirty:
-        if not _among(dirty, outputs):
+    for written in ctx._dirty:
+        if not _among(written, outputs):
             raise RuntimeError(
                 "Some elements marked as dirty during the forward method were not returned as "
                 "output. The inputs that are modified inplace must all be outputs of the Function."
             )
-        if on and dirty._requires_grad and dirty._fn is None:
+        if on and written._requires_grad and written._fn is None:
             raise RuntimeError(
                 "a leaf Variable that requires grad is being used in an in-place operation."
             )
-    differentiable, dirty, made = [], [], []
+    differentiable: list[int] = []
+    dirty: list[int] = []
+    made: list[Any] = []
     for i, output in enumerate(outputs):
         if not isinstance(output, tensor):
             continue

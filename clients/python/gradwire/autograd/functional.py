@@ -175,7 +175,7 @@ def jacobian(
     strategy: str = "reverse-mode",
 ) -> Any:
     """d outputs / d inputs: for each output a tensor [*output sizes, *input sizes] per input."""
-    from .. import stack
+    from .._ops import stack
 
     with enable_grad():
         many, given = _as_tuple(inputs, "inputs", "jacobian")
