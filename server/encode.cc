@@ -39,6 +39,8 @@ void fill_meta(const TensorMeta& meta, const std::string& device, v1::TensorMeta
   out->set_requires_grad(meta.requires_grad);
   out->set_is_leaf(meta.is_leaf);
   out->set_grad_fn(meta.grad_fn);
+  out->set_version(meta.version);
+  out->set_inference(meta.inference);
 }
 
 struct Encoder {
@@ -86,6 +88,19 @@ struct Encoder {
   void operator()(const RefusedEvent& event) {
     out->mutable_event()->set_kind(v1::Event::UNREAD_ERROR);
     if (event.error) *out->mutable_event()->mutable_error() = error_message(*event.error);
+  }
+  void operator()(const CallbackReply& reply) {
+    v1::Callback* callback = out->mutable_callback();
+    callback->set_callback(reply.callback);
+    callback->set_code(reply.code);
+    callback->set_kind(static_cast<v1::Callback::Kind>(reply.kind));
+    callback->set_split(reply.split);
+    for (uint64_t id : reply.tensors) callback->add_tensors(id);
+    for (const TensorMeta& meta : reply.metas) fill_meta(meta, device, callback->add_metas());
+  }
+  void operator()(const ForgottenEvent& event) {
+    out->mutable_event()->set_kind(v1::Event::FORGOTTEN);
+    for (uint64_t id : event.code) out->mutable_event()->add_code(id);
   }
 };
 

@@ -42,6 +42,8 @@ class CopySlices : public Node {
 
   std::string name() const override { return "CopySlices"; }
   void release() override { inner->release(); }
+  bool released() const override { return inner->released(); }
+  Checkpoint* missing() const override { return inner->missing(); }
 
   Tensors apply(Tensors grads) override {
     Tensors results(edges.size());
@@ -75,7 +77,7 @@ class ViewOfBase : public Node {
   Footprint place;
   DType dtype = DType::kNone;
 
-  std::string name() const override { return "AsStrided"; }
+  std::string name() const override { return "AsStridedBackward0"; }
   Tensors apply(Tensors grads) override {
     if (!grads[0]) return {nullptr};
     Tensor block = place.fresh(dtype);
@@ -144,7 +146,23 @@ void rebase_history(const Tensor& tensor, const Ref<Node>& node) {
   grad_fn_of(tensor);
 }
 
+absl::Status check_saved(const Tensor& tensor) {
+  if (!tensor || !tensor->inference) return absl::OkStatus();
+  return runtime_error(
+      "Inference tensors cannot be saved for backward. Please do not use Tensors created in "
+      "inference mode in computation tracked by autograd. To work around this, you can make a "
+      "clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` instead of "
+      "`torch.inference_mode()`.");
+}
+
 absl::Status check_in_place(const Tensor& tensor, const std::string& op) {
+  if (tensor->inference && !Slot::current().inference) {
+    return runtime_error(
+        "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a "
+        "clone to get a normal tensor before doing inplace update.See "
+        "https://github.com/pytorch/rfcs/pull/17 for more details. [",
+        op, "]");
+  }
   if (may_overlap(tensor->sizes, tensor->strides)) {
     return runtime_error(
         "unsupported operation: more than one element of the written-to tensor refers to a single "

@@ -2,6 +2,8 @@
 
 #include <atomic>
 
+#include "absl/strings/ascii.h"
+#include "engine/autograd/checkpoint.h"
 #include "engine/ops/call.h"
 
 namespace gradwire {
@@ -47,8 +49,53 @@ absl::Status freed_error(const std::string& name) {
       name, "]");
 }
 
+std::string node_name(std::string_view op) {
+  std::string name;
+  bool upper = true;
+  for (char c : op.substr(op.rfind('.') + 1)) {
+    if (c == '_') {
+      upper = true;
+      continue;
+    }
+    name.push_back(upper ? absl::ascii_toupper(c) : c);
+    upper = false;
+  }
+  return name + "Backward0";
+}
+
+SavedTensor::SavedTensor() = default;
+SavedTensor::~SavedTensor() = default;
+SavedTensor::SavedTensor(const SavedTensor&) = default;
+SavedTensor::SavedTensor(SavedTensor&&) noexcept = default;
+SavedTensor& SavedTensor::operator=(SavedTensor other) noexcept {
+  std::swap(tensor_, other.tensor_);
+  std::swap(version_, other.version_);
+  std::swap(own_output_, other.own_output_);
+  std::swap(output_nr_, other.output_nr_);
+  std::swap(checkpoint_, other.checkpoint_);
+  std::swap(number_, other.number_);
+  std::swap(maker_, other.maker_);
+  return *this;
+}
+
+Checkpoint* SavedTensor::missing() const {
+  return checkpoint_ && !checkpoint_->filled() ? checkpoint_.get() : nullptr;
+}
+
 SavedTensor::SavedTensor(const Tensor& tensor, const Node* maker) {
   version_ = tensor->storage ? tensor->storage->version : 0;
+  bool leaf = tensor->is_leaf() && tensor->requires_grad();
+  if (Slot& slot = Slot::current(); !slot.checkpoints.empty() && !leaf) {
+    Ref<Checkpoint> checkpoint = slot.checkpoints.back().checkpoint;
+    number_ = checkpoint->save(tensor);
+    if (!slot.checkpoints.back().again) {
+      checkpoint_ = checkpoint;
+      own_output_ = maker != nullptr;
+      output_nr_ = tensor->autograd ? tensor->autograd->output_nr : 0;
+      if (!maker && tensor->requires_grad()) maker_ = grad_fn_of(tensor);
+      return;
+    }
+  }
   if (maker) {
     own_output_ = true;
     output_nr_ = tensor->autograd ? tensor->autograd->output_nr : 0;
@@ -67,6 +114,17 @@ SavedTensor::SavedTensor(const Tensor& tensor, const Node* maker) {
 }
 
 absl::StatusOr<Tensor> SavedTensor::get(const Ref<Node>& self) const {
+  if (checkpoint_) {
+    if (!checkpoint_->filled()) {
+      return runtime_error("a checkpointed tensor of ", self->name(), " was not computed again");
+    }
+    Tensor again = detached(checkpoint_->get(number_));
+    if (own_output_ || maker_) {
+      again->meta().grad_fn = own_output_ ? self : maker_;
+      again->meta().output_nr = output_nr_;
+    }
+    return again;
+  }
   if (!tensor_) return freed_error(self->name());
   if (tensor_->storage && tensor_->storage->version != version_) {
     return runtime_error(
@@ -98,17 +156,20 @@ AccumulateGrad::~AccumulateGrad() {
 }
 
 Tensors AccumulateGrad::apply(Tensors grads) {
-  if (!grads[0]) return {};
-  Tensor& grad = leaf_->meta().grad;
-  Tensor fresh = grads[0];
-  if (!fresh->poison) fresh = sum_to(cast(fresh, leaf_->dtype), leaf_->sizes);
+  if (grads[0]) accumulate_grad(leaf_, std::move(grads[0]));
+  return {};
+}
+
+void accumulate_grad(const Tensor& tensor, Tensor fresh) {
+  Tensor& grad = tensor->meta().grad;
+  if (!fresh->poison) fresh = sum_to(cast(fresh, tensor->dtype), tensor->sizes);
   if (!grad || (grad->poison && !fresh->poison)) {
     // The gradient must not alias a tensor that others can write.
     bool shared = fresh->storage && (fresh->storage->use_count() > 2 || !fresh->contiguous());
     grad = Slot::current().grad_enabled || fresh->poison ? fresh
            : shared                                      ? clone(fresh)
                                                          : detached(fresh);
-    return {};
+    return;
   }
   if (Slot::current().grad_enabled) {
     grad = add(grad, fresh);
@@ -119,11 +180,48 @@ Tensors AccumulateGrad::apply(Tensors grads) {
     Tensor written = call_in_place(add_op, {grad, fresh}, {{}, {}, 1});
     if (written->poison) grad = written;
   }
-  return {};
 }
 
-std::string OpNode::name() const {
-  return op->name;
+namespace {
+
+template <class List>
+Checkpoint* missing_of(const List& saved) {
+  for (const SavedTensor& each : saved) {
+    if (Checkpoint* checkpoint = each.missing()) return checkpoint;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Checkpoint* OpNode::missing() const {
+  Checkpoint* checkpoint = missing_of(inputs);
+  return checkpoint ? checkpoint : missing_of(saved_outputs);
+}
+
+Checkpoint* PointwiseNode::missing() const {
+  for (const Argument& argument : arguments) {
+    if (Checkpoint* checkpoint = argument.tensor.missing()) return checkpoint;
+  }
+  return output.missing();
+}
+
+Checkpoint* ClientNode::missing() const {
+  return missing_of(saved);
+}
+
+Tensors ClientNode::apply(Tensors) {
+  return Tensors(edges.size(),
+                 poisoned(not_implemented_error(
+                     "[", title,
+                     "] a Function that wrote into a view cannot be run: return a new "
+                     "tensor, or clone() the view first")));
+}
+
+void ClientNode::release() {
+  if (saved.empty()) return;
+  saved.clear();
+  released_ = true;
 }
 
 Tensors OpNode::apply(Tensors grads) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/autograd/client_code.h"
 #include "engine/core/tensor.h"
 #include "engine/ops/op_def.h"
 
@@ -16,15 +17,25 @@ struct Edge {
   uint32_t index = 0;
 };
 
+class Checkpoint;
+class ClientNode;
+
 // A tensor kept for backward, with the version its storage had. Holds an alias, never the tensor
-// itself when that could close a cycle through its own node.
+// itself when that could close a cycle through its own node. In a checkpointed region it holds
+// only the tensor's number there.
 class SavedTensor {
  public:
-  SavedTensor() = default;
+  SavedTensor();
   // `maker`: the node being built when the tensor is one of its own outputs, else null.
   SavedTensor(const Tensor& tensor, const Node* maker);
+  ~SavedTensor();
+  SavedTensor(const SavedTensor&);
+  SavedTensor(SavedTensor&&) noexcept;
+  SavedTensor& operator=(SavedTensor) noexcept;
 
-  bool present() const { return tensor_.get() != nullptr; }
+  bool present() const { return tensor_.get() != nullptr || checkpoint_.get() != nullptr; }
+  // The region that must be computed again before get(); null: none.
+  Checkpoint* missing() const;
   // The tensor with its history. `self` is the node that saved it. Error: the storage has been
   // written in place since, or the saved tensors were freed.
   absl::StatusOr<Tensor> get(const Ref<Node>& self) const;
@@ -34,6 +45,9 @@ class SavedTensor {
   uint32_t version_ = 0;
   bool own_output_ = false;
   uint32_t output_nr_ = 0;
+  Ref<Checkpoint> checkpoint_;
+  uint32_t number_ = 0;  // in the checkpoint
+  Ref<Node> maker_;      // of a checkpointed tensor that is no output of its own node
 };
 
 class Node : public RefCounted {
@@ -47,8 +61,13 @@ class Node : public RefCounted {
   // Drops what was saved; a second apply() is then an error.
   virtual void release() {}
   virtual bool released() const { return false; }
-  // Poisons carry errors; a node's own error names it.
+  // Poisons carry errors; a node's own error names it. As torch spells it: "MulBackward0".
   virtual std::string name() const = 0;
+  // The checkpointed region that must run again before apply(); null: none.
+  virtual Checkpoint* missing() const { return nullptr; }
+  // Set for nodes whose gradients a client computes: they are never applied.
+  virtual ClientNode* client() { return nullptr; }
+  virtual std::vector<Hook>& hooks() { return hooks_; }
 
   absl::InlinedVector<Edge, 2> edges;
   uint32_t outputs = 1;  // gradients that apply() takes
@@ -57,12 +76,14 @@ class Node : public RefCounted {
   // Non-leaf tensors that asked for their gradient: (output, holder).
   std::vector<std::pair<uint32_t, std::weak_ptr<Tensor>>> retained;
 
-  // Scratch of the backward run in progress.
-  uint64_t run = 0;
-  uint32_t dependencies = 0;
-  bool needed = true;
-  Tensors buffer;
+ private:
+  std::vector<Hook> hooks_;
 };
+
+// "mul" to "MulBackward0", as torch names the nodes of its graph.
+std::string node_name(std::string_view op);
+// Adds a gradient to a .grad place, cast and summed to what the tensor is.
+void accumulate_grad(const Tensor& tensor, Tensor grad);
 
 // Ends at a leaf: adds what comes to the leaf's .grad.
 class AccumulateGrad : public Node {
@@ -71,6 +92,7 @@ class AccumulateGrad : public Node {
   ~AccumulateGrad() override;
   Tensors apply(Tensors grads) override;
   std::string name() const override { return "AccumulateGrad"; }
+  std::vector<Hook>& hooks() override { return leaf_->meta().hooks; }
   const Tensor& leaf() const { return leaf_; }
 
  private:
@@ -83,7 +105,8 @@ class OpNode : public Node, public Recycled<OpNode> {
   Tensors apply(Tensors grads) override;
   void release() override;
   bool released() const override { return released_; }
-  std::string name() const override;
+  std::string name() const override { return node_name(op->name); }
+  Checkpoint* missing() const override;
 
   const OpDef* op = nullptr;
   AttributeList attributes;
@@ -111,13 +134,36 @@ class PointwiseNode : public Node, public Recycled<PointwiseNode> {
   Tensors apply(Tensors grads) override;
   void release() override;
   bool released() const override { return released_; }
-  std::string name() const override { return def->name; }
+  std::string name() const override { return node_name(def->name); }
+  Checkpoint* missing() const override;
 
   const PointwiseDef* def = nullptr;
   DType compute = DType::kNone;
   absl::InlinedVector<Argument, 4> arguments;
   SavedTensor output;
   TensorSpec output_spec;
+
+ private:
+  bool released_ = false;
+};
+
+// A torch.autograd.Function's node: a client computes its gradients.
+class ClientNode : public Node {
+ public:
+  Tensors apply(Tensors grads) override;  // an error: the run asks the client
+  void release() override;
+  bool released() const override { return released_; }
+  std::string name() const override { return title; }
+  Checkpoint* missing() const override;
+  ClientNode* client() override { return this; }
+
+  CodeRef code;
+  std::string title;
+  bool materialize = true;  // gradients that did not come are zeros
+  absl::InlinedVector<TensorSpec, 4> input_specs;
+  absl::InlinedVector<TensorSpec, 2> output_specs;
+  std::vector<SavedTensor> saved;
+  std::vector<bool> saved_none;  // the place was None
 
  private:
   bool released_ = false;
@@ -155,6 +201,8 @@ class Backward {
   Tensors results_;
 };
 
+// Whether backward may keep the tensor. Error: it was made in inference mode.
+absl::Status check_saved(const Tensor& tensor);
 // The edge that a gradient of this tensor flows along; null node when it needs none.
 Edge gradient_edge(const Tensor& tensor);
 // Makes `node` the tensor's maker.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "engine/autograd/client_code.h"
 #include "engine/core/error_record.h"
 #include "engine/core/recycled.h"
 #include "engine/core/shape.h"
@@ -29,6 +30,7 @@ struct AutogradMeta : Recycled<AutogradMeta> {
   uint32_t output_nr = 0;            // which of the node's outputs it is
   Tensor grad;                       // accumulated gradient of a leaf
   std::shared_ptr<Tensor> retained;  // gradient of a non-leaf that asked to keep it
+  std::vector<Hook> hooks;           // of a leaf; those of others are their node's
   Node* accumulator = nullptr;       // weak: the leaf's AccumulateGrad node, if one is alive
 
   // A differentiable view knows its base, for in-place writes through it.

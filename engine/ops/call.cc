@@ -185,6 +185,11 @@ Tensors run_kernel(const Call& call) {
     absl::Status allowed = check_in_place(call.in(0), op.name + "_");
     if (!allowed.ok()) return failed(call, allowed);
   }
+  for (size_t i = 0; grad && i < call.inputs.size(); ++i) {
+    if (!(op.saves_inputs >> (i < 31 ? i : 31) & 1)) continue;
+    status = check_saved(call.inputs[i]);
+    if (!status.ok()) return failed(call, status);
+  }
   auto task = std::make_unique<Task>();
   task->op = call.op;
   task->kernel = kernel;

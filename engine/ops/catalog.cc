@@ -45,6 +45,7 @@ const Catalog& Catalog::get() {
 
 Catalog::Catalog() {
   add_command_rows(*this);
+  add_graph_rows(*this);
   add_pointwise_rows(*this);
   add_create_rows(*this);
   add_view_rows(*this);

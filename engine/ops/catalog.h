@@ -57,6 +57,7 @@ class Catalog {
 
 // The row files, each a family.
 void add_command_rows(Catalog& catalog);
+void add_graph_rows(Catalog& catalog);
 void add_pointwise_rows(Catalog& catalog);
 void add_create_rows(Catalog& catalog);
 void add_view_rows(Catalog& catalog);

@@ -56,6 +56,17 @@ void finish_op(Slot& slot, const Command& command, Tensors results) {
   }
 }
 
+// Tells the client which of its code the graph has let go of.
+void tell_forgotten(Slot& slot) {
+  if (slot.forgotten->empty()) return;
+  for (uint64_t id : *slot.forgotten) {
+    if (auto it = slot.code.find(id); it != slot.code.end() && it->second.expired()) {
+      slot.code.erase(it);
+    }
+  }
+  slot.sink.reply(0, ForgottenEvent{std::exchange(*slot.forgotten, {})});
+}
+
 // Suspends the slot while its session has too much queued.
 Progress make_room(Slot& slot) {
   if (!slot.session.queue->full()) return Progress::kDone;
@@ -140,6 +151,7 @@ Progress Dispatcher::apply(const Command& command) {
   Call call;
   if (slot.op->kind == OpKind::kCommand && slot.op->name == "session.release") {
     for (uint64_t id : command.inputs) release_handle(slot, id);
+    tell_forgotten(slot);
     return Progress::kDone;
   }
   absl::Status status = bind(slot, *slot.op, command, &call);
@@ -147,7 +159,11 @@ Progress Dispatcher::apply(const Command& command) {
     fail_command(slot, command, status);
     return Progress::kDone;
   }
-  if (slot.op->kind == OpKind::kCommand) return slot.op->command(slot, call, command);
+  if (slot.op->kind == OpKind::kCommand) {
+    Progress progress = slot.op->command(slot, call, command);
+    tell_forgotten(slot);
+    return progress;
+  }
   if (slot.op->measure) return apply_measured(slot, std::move(call), command);
   finish_op(slot, command, invoke(std::move(call)));
   return make_room(slot);

@@ -119,8 +119,8 @@ bool entangled(const Tensor& a, const Tensor& b) {
   return a->offset < b_end && b->offset < a_end;
 }
 
-void record(const PointwiseDef& def, const Operands& operands, PointwiseTypes types,
-            const Tensor& result, const Tensor& self, const Tensor& self_before) {
+absl::Status record(const PointwiseDef& def, const Operands& operands, PointwiseTypes types,
+                    const Tensor& result, const Tensor& self, const Tensor& self_before) {
   auto* raw = new PointwiseNode();
   Ref<Node> node(raw);
   raw->def = &def;
@@ -149,6 +149,7 @@ void record(const PointwiseDef& def, const Operands& operands, PointwiseTypes ty
   for (size_t i = 0; i < operands.size(); ++i) {
     if (!needed[i] || !operands[i].tensor) continue;
     const Tensor& t = i == 0 && self_before ? self_before : operands[i].tensor;
+    GW_RETURN_IF_ERROR(check_saved(t));
     raw->arguments[i].tensor = SavedTensor(t, nullptr);
   }
   if (self) {
@@ -157,6 +158,7 @@ void record(const PointwiseDef& def, const Operands& operands, PointwiseTypes ty
     set_history(result, node, 0);
   }
   if (needed[operands.size()]) raw->output = SavedTensor(result, raw);
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -235,8 +237,9 @@ Tensor invoke_pointwise(const PointwiseDef& def, Operands operands, PointwiseTyp
   }
   task->outputs.push_back(operand_of(result));
   slot.push(std::move(task));
-  if (grad) record(def, operands, types, result, self, self_before);
-  return result;
+  if (!grad) return result;
+  absl::Status recorded = record(def, operands, types, result, self, self_before);
+  return recorded.ok() ? result : poisoned(recorded);
 }
 
 }  // namespace gradwire

@@ -19,7 +19,9 @@ struct TensorMeta {
   Dims strides;
   bool requires_grad = false;
   bool is_leaf = true;
-  std::string grad_fn;   // op that made it, "" for a leaf
+  std::string grad_fn;   // node that made it ("MulBackward0"), "" for a leaf
+  uint32_t version = 0;  // in-place writes into its storage
+  bool inference = false;
   bool defined = false;  // false: no such tensor (a gradient that is None)
   ErrorRef error;        // set: the tensor is poisoned and nothing above holds
 };
@@ -49,7 +51,31 @@ struct RefusedEvent {
   ErrorRef error;
 };
 
-using Reply = std::variant<ValuesReply, MetasReply, ErrorReply, TextReply, RefusedEvent>;
+// A backward has come to code of the client's own; the numbers are those of the proto's Callback.
+struct CallbackReply {
+  enum class Kind : uint8_t {
+    kNone = 0,
+    kFunction = 1,     // gradients of the outputs, then what was saved
+    kTensorHook = 2,   // one gradient
+    kBeforeNode = 3,   // gradients that come to a node
+    kAfterNode = 4,    // gradients that a node gave, then those that came
+    kAccumulated = 5,  // the leaf
+    kCheckpoint = 6,   // nothing: run the region again
+  };
+  uint64_t callback = 0;
+  uint64_t code = 0;
+  Kind kind = Kind::kNone;
+  uint32_t split = 0;  // tensors of the first group
+  std::vector<uint64_t> tensors;
+  std::vector<TensorMeta> metas;
+};
+// Code of the client's that the graph does not refer to any more.
+struct ForgottenEvent {
+  std::vector<uint64_t> code;
+};
+
+using Reply = std::variant<ValuesReply, MetasReply, ErrorReply, TextReply, RefusedEvent,
+                           CallbackReply, ForgottenEvent>;
 
 // Where a slot's replies go. Called from dispatch and executor threads; must not block and must
 // not call back into the engine.

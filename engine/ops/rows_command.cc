@@ -1,7 +1,7 @@
-// Rows 1 to 63: what acts on the session. Each answers as its document says.
+// Rows 1 to 24: what acts on the session. Each answers as its document says.
 #include <nlohmann/json.hpp>
 
-#include "engine/autograd/graph.h"
+#include "absl/container/flat_hash_set.h"
 #include "engine/io/upload.h"
 #include "engine/ops/call.h"
 #include "engine/ops/commands.h"
@@ -10,35 +10,10 @@
 namespace gradwire {
 namespace {
 
-Progress answer_error(Slot& slot, const Command& command, ErrorRef error) {
-  error->reported = true;
-  slot.sink.reply(command.number, ErrorReply{std::move(error)});
-  return Progress::kDone;
-}
-
-// For commands without a reply: the failure is an event, and poisons what they should have made.
-Progress refuse(Slot& slot, const Command& command, ErrorRef error) {
-  for (uint64_t id : command.outputs) {
-    if (id) slot.define(id, poisoned(error)).IgnoreError();
-  }
-  slot.sink.reply(0, RefusedEvent{std::move(error)});
-  return Progress::kDone;
-}
-Progress refuse(Slot& slot, const Command& command, const absl::Status& status) {
-  return refuse(slot, command, slot.fail(status));
-}
-
 Progress define(Slot& slot, const Command& command, Tensor tensor) {
   if (command.outputs.empty()) return Progress::kDone;
   absl::Status status = slot.define(command.outputs[0], std::move(tensor));
   return status.ok() ? Progress::kDone : refuse(slot, command, status);
-}
-
-ErrorRef first_poison(const Tensors& tensors) {
-  for (const Tensor& t : tensors) {
-    if (t && t->poison) return t->poison;
-  }
-  return nullptr;
 }
 
 Progress read(Slot& slot, const Call& call, const Command& command) {
@@ -118,78 +93,6 @@ Progress set_grad(Slot& slot, const Call& call, const Command& command) {
   return Progress::kDone;
 }
 
-// Goes on with a backward until it has ended or the queue is full.
-Progress run_backward(Slot& slot, std::shared_ptr<BackwardRun> run, std::function<void()> finish) {
-  while (run->step()) {
-    if (!slot.session.queue->full()) continue;
-    slot.continuation = [&slot, run, finish] { return run_backward(slot, run, finish); };
-    slot.session.queue->on_space(slot.wake);
-    return Progress::kSuspended;
-  }
-  if (finish) finish();
-  return Progress::kDone;
-}
-
-BackwardRun::Options backward_options(const Call& call, int first) {
-  BackwardRun::Options options;
-  options.create_graph = call.attr(first + 1).as_bool();
-  options.retain_graph =
-      call.attr(first).none() ? options.create_graph : call.attr(first).as_bool();
-  return options;
-}
-
-Progress backward(Slot& slot, const Call& call, const Command& command) {
-  auto begin = call.inputs.begin();
-  Tensors roots(begin, begin + call.list_sizes[0]);
-  Tensors grads(begin + call.list_sizes[0], begin + call.list_sizes[0] + call.list_sizes[1]);
-  Tensors inputs(begin + call.list_sizes[0] + call.list_sizes[1], call.inputs.end());
-  if (ErrorRef bad = first_poison(roots)) return refuse(slot, command, bad);
-  if (ErrorRef bad = first_poison(inputs)) return refuse(slot, command, bad);
-  auto run = BackwardRun::start(roots, grads, inputs, backward_options(call, 0));
-  if (!run.ok()) return refuse(slot, command, run.status());
-  return run_backward(slot, std::shared_ptr<BackwardRun>(std::move(*run)), nullptr);
-}
-
-Progress autograd_grad(Slot& slot, const Call& call, const Command& command) {
-  auto begin = call.inputs.begin();
-  Tensors outputs(begin, begin + call.list_sizes[0]);
-  Tensors inputs(begin + call.list_sizes[0], begin + call.list_sizes[0] + call.list_sizes[1]);
-  Tensors grads(begin + call.list_sizes[0] + call.list_sizes[1], call.inputs.end());
-  ErrorRef bad = first_poison(outputs);
-  if (!bad) bad = first_poison(inputs);
-  auto fail = [&slot](uint64_t number, std::span<const uint64_t> ids, ErrorRef error) {
-    for (uint64_t id : ids) {
-      if (id) slot.define(id, poisoned(error)).IgnoreError();
-    }
-    error->reported = true;
-    slot.sink.reply(number, ErrorReply{std::move(error)});
-    return Progress::kDone;
-  };
-  if (bad) return fail(command.number, command.outputs, bad);
-  BackwardRun::Options options = backward_options(call, 0);
-  options.accumulate = false;
-  options.allow_unused = call.attr(2).as_bool();
-  auto started = BackwardRun::start(outputs, grads, inputs, options);
-  if (!started.ok()) return fail(command.number, command.outputs, slot.fail(started.status()));
-  std::shared_ptr<BackwardRun> run(std::move(*started));
-  std::vector<uint64_t> ids(command.outputs.begin(), command.outputs.end());
-  auto finish = [&slot, run, ids, fail, number = command.number] {
-    auto results = run->results();
-    if (!results.ok()) {
-      fail(number, ids, slot.fail(results.status()));
-      return;
-    }
-    MetasReply reply;
-    for (size_t i = 0; i < results->size(); ++i) {
-      Tensor g = (*results)[i];
-      reply.metas.push_back(g ? meta_of(g) : TensorMeta{});
-      if (g && i < ids.size()) slot.define(ids[i], g).IgnoreError();
-    }
-    slot.sink.reply(number, std::move(reply));
-  };
-  return run_backward(slot, run, finish);
-}
-
 Progress requires_grad(Slot& slot, const Call& call, const Command& command) {
   bool on = call.attr(0).as_bool();
   for (const Tensor& t : call.inputs) {
@@ -199,6 +102,11 @@ Progress requires_grad(Slot& slot, const Call& call, const Command& command) {
           slot, command,
           runtime_error("only Tensors of floating point dtype can require gradients, got ",
                         t->text()));
+    }
+    if (on && t->inference && !slot.inference) {
+      return refuse(slot, command,
+                    runtime_error("Setting requires_grad=True on inference tensor outside "
+                                  "InferenceMode is not allowed."));
     }
     if (!t->is_leaf()) {
       if (on) continue;
@@ -406,13 +314,24 @@ Progress release(Slot&, const Call&, const Command&) {
 }  // namespace
 
 bool expects_reply(const OpDef& op) {
-  return op.name == "session.read" || op.name == "session.meta" || op.name == "session.grad" ||
-         op.name == "session.autograd_grad" || op.name == "session.synchronize" ||
-         op.name == "session.stats" || op.name == "session.optimizer_state";
+  static const absl::flat_hash_set<std::string> kReplying = {"session.read",
+                                                             "session.meta",
+                                                             "session.grad",
+                                                             "session.autograd_grad",
+                                                             "session.synchronize",
+                                                             "session.stats",
+                                                             "session.optimizer_state",
+                                                             "session.backward_watched",
+                                                             "session.callback_return",
+                                                             "session.node",
+                                                             "session.node_edges",
+                                                             "session.node_variable"};
+  return kReplying.contains(op.name);
 }
 
 void release_handle(Slot& slot, uint64_t id) {
-  if (!slot.session.tensors.erase(id)) slot.session.optimizers.erase(id);
+  if (slot.session.tensors.erase(id) || slot.session.optimizers.erase(id)) return;
+  if (!slot.session.nodes.erase(id)) slot.generator_marks.erase(id);
 }
 
 TensorMeta meta_of(const Tensor& t) {
@@ -429,6 +348,8 @@ TensorMeta meta_of(const Tensor& t) {
   meta.requires_grad = t->requires_grad();
   meta.is_leaf = t->is_leaf();
   if (Ref<Node> node = grad_fn_of(t)) meta.grad_fn = node->name();
+  meta.version = t->storage ? t->storage->version : 0;
+  meta.inference = t->inference;
   return meta;
 }
 
@@ -446,17 +367,6 @@ void add_command_rows(Catalog& catalog) {
       "A handle for input's .grad; answers with its meta, `defined` false when it is None.", grad);
   row(5, "session.set_grad(Tensor input, Tensor? grad) -> ()",
       "Sets input's .grad; None clears it.", set_grad);
-  row(6,
-      "session.backward(Tensor[] tensors, Tensor?[] grad_tensors, Tensor[] inputs, *, "
-      "bool? retain_graph=None, bool create_graph=False) -> ()",
-      "Adds the gradients of the sum of tensors to the leaves' .grad; inputs limits which.",
-      backward);
-  row(7,
-      "session.autograd_grad(Tensor[] outputs, Tensor[] inputs, Tensor?[] grad_outputs, *, "
-      "bool? retain_graph=None, bool create_graph=False, bool allow_unused=False) -> Tensor[]",
-      "The gradients of outputs by inputs; answers with their metas, `defined` false where an "
-      "input was not used.",
-      autograd_grad);
   row(8, "session.requires_grad_(Tensor[] tensors, bool requires_grad=True) -> ()",
       "Sets whether leaves require gradients.", requires_grad);
   row(9, "session.set_grad_mode(bool enabled, bool inference=False) -> ()",

@@ -87,7 +87,7 @@ class ConvertNode : public Node {
  public:
   DType dtype;
   Dims sizes;
-  std::string name() const override { return "to"; }
+  std::string name() const override { return "ToCopyBackward0"; }
   Tensors apply(Tensors grads) override {
     if (!grads[0]) return {nullptr};
     return {sum_to(cast(grads[0], dtype), sizes)};
@@ -158,7 +158,7 @@ Tensors compose_copy(const Call& call) {
       DType dtype;
       Dims sizes;
       TensorSpec self;
-      std::string name() const override { return "copy_"; }
+      std::string name() const override { return "CopyBackwards"; }
       Tensors apply(Tensors grads) override {
         Tensors out(2);
         // What was there before has no influence any more.

@@ -55,7 +55,7 @@ Tensors compose_cat(const Call& call) {
    public:
     int64_t dim;
     std::vector<TensorSpec> parts;
-    std::string name() const override { return "cat"; }
+    std::string name() const override { return "CatBackward0"; }
     Tensors apply(Tensors grads) override {
       Tensors out(edges.size());
       int64_t at = 0;

@@ -473,7 +473,7 @@ Tensors compose_view_scatter(const Call& call) {
     class ScatterNode : public Node {
      public:
       AttributeList attributes;
-      std::string name() const override { return "view_scatter"; }
+      std::string name() const override { return "ViewScatterBackward0"; }
       Tensors apply(Tensors grads) override {
         if (!grads[0]) return {nullptr};
         static const OpRef as_strided_op("as_strided");

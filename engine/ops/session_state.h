@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
+#include "engine/autograd/node.h"
 #include "engine/core/tensor.h"
 #include "engine/exec/account.h"
 #include "engine/exec/queue.h"
@@ -33,6 +34,7 @@ class SessionState {
   // Handles. A released or unknown id finds nothing.
   absl::flat_hash_map<uint64_t, Tensor> tensors;
   absl::flat_hash_map<uint64_t, std::unique_ptr<Optimizer>> optimizers;
+  absl::flat_hash_map<uint64_t, Ref<Node>> nodes;
 
   // Commands applied by each slot, and slots that wait for another to reach a number.
   absl::flat_hash_map<uint32_t, uint64_t> applied;

@@ -1,10 +1,17 @@
 #include "engine/ops/slot.h"
 
+#include "engine/autograd/checkpoint.h"
+#include "engine/ops/paused_run.h"
+
 namespace gradwire {
 namespace {
 thread_local Slot* current_slot = nullptr;
 constexpr size_t kMaxUnread = 64;
 }  // namespace
+
+Slot::Slot(SessionState& session, uint32_t number, ReplySink& sink, std::function<void()> wake)
+    : session(session), number(number), sink(sink), wake(std::move(wake)) {}
+Slot::~Slot() = default;
 
 Slot& Slot::current() {
   return *current_slot;
@@ -64,6 +71,7 @@ absl::Status Slot::define(uint64_t id, Tensor tensor) {
   if ((id >> 48) != number) {
     return runtime_error("output id ", id, " does not belong to slot ", number);
   }
+  if (id & kServerBit) return runtime_error("output id ", id, " is one of the server's own");
   if (!session.tensors.try_emplace(id, std::move(tensor)).second) {
     return runtime_error("output id ", id, " is in use already");
   }

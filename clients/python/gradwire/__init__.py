@@ -49,14 +49,14 @@ from ._dtype import (
 )
 from ._host import as_tensor, asarray, from_numpy, frombuffer, legacy_type, tensor, upload
 from ._install import install
-from ._random import Generator, initial_seed, manual_seed, seed
+from ._random import Generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from ._size import Size
 from ._state import get_default_dtype, set_default_dtype, set_printoptions
 from ._tensor import Tensor, new
 
 _row.bind(Tensor, new, upload)
 
-from . import autograd, cuda, linalg, nn, optim, utils
+from . import autograd, cuda, func, linalg, nn, optim, random, utils
 from ._overloads import (
     allclose,
     broadcast_shapes,
@@ -93,6 +93,11 @@ from ._overloads import (
     where,
 )
 from .autograd import enable_grad, inference_mode, no_grad, set_grad_enabled
+from .autograd.anomaly_mode import (
+    is_anomaly_check_nan_enabled,
+    is_anomaly_enabled,
+    set_anomaly_enabled,
+)
 from .autograd.modes import is_grad_enabled, is_inference_mode_enabled
 from .serialization import load, save
 from .wire.current import close, connect
@@ -105,6 +110,8 @@ long = _dtype.int64
 int = _dtype.int32
 short = _dtype.int16
 bool = _dtype.bool_
+
+autograd.Variable = Tensor  # type: ignore[misc,assignment]
 
 FloatTensor = legacy_type("FloatTensor", _dtype.float32)
 DoubleTensor = legacy_type("DoubleTensor", _dtype.float64)

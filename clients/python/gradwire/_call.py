@@ -154,6 +154,14 @@ def call_(row: Row, values: Sequence[Any]) -> Any:
             row.name + "_",
             "a leaf Variable that requires grad is being used in an in-place operation.",
         )
+    if target._inference and not _state.inference and target.is_inference():
+        fail(
+            RuntimeError,
+            row.name + "_",
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make "
+            "a clone to get a normal tensor before doing inplace update.See "
+            "https://github.com/pytorch/rfcs/pull/17 for more details.",
+        )
     if row.shape_rule == "broadcast":
         shape = row.shape(values)
         if shape is not None and target._shape is not None and shape != target._shape:
@@ -175,6 +183,7 @@ def call_(row: Row, values: Sequence[Any]) -> Any:
     head = frame.head(row.number, 1, attributes is not None, len(ids), 0)
     line = session.sites.find(_getframe(1))
     session.emit(head | line << 48, ids, attributes)
+    _state.writes += 1
     if needs and row.differentiable and _state.grad_enabled:
         target._requires_grad = True
         target._fn = row.grad_fn

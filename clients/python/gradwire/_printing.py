@@ -147,8 +147,8 @@ def text(tensor: Any, prefix: str = "tensor(") -> str:
         if not usual:
             suffixes.append(f"dtype={kind}")
         body = _body(tensor, len(prefix))
-    if tensor.grad_fn is not None:
-        suffixes.append(f"grad_fn=<{tensor.grad_fn.name()}>")
+    if not tensor.is_leaf:
+        suffixes.append(f"grad_fn=<{tensor._fn}>")
     elif tensor.requires_grad:
         suffixes.append("requires_grad=True")
     parts = [prefix + body]

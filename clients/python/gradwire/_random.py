@@ -9,6 +9,7 @@ import numpy as np
 from . import _call
 from ._rows import ROWS
 from .wire import current
+from .wire.session import released
 
 
 class Generator:
@@ -76,3 +77,35 @@ def _send(session: Any) -> None:
 
 
 current.on_open.append(_send)
+
+
+class _Mark:
+    """A state that the daemon keeps."""
+
+    def __init__(self) -> None:
+        self.id = current.session().new_id()
+
+    def __del__(self) -> None:
+        released.append(self.id)
+
+
+def _save_mark() -> _Mark:
+    mark = _Mark()
+    _call.command(ROWS["session.random_save"], (mark.id,))
+    return mark
+
+
+def _restore_mark(mark: _Mark) -> None:
+    _call.command(ROWS["session.random_restore"], (mark.id,))
+
+
+def get_rng_state() -> Any:
+    """The state of the slot's generator, as a tensor of bytes."""
+    return _call.call(ROWS["session.random_state"], ())
+
+
+def set_rng_state(new_state: Any) -> None:
+    words = np.frombuffer(new_state.numpy().tobytes(), np.int64)
+    if words.size != 2:
+        raise RuntimeError("RNG state is wrong size")
+    _call.command(ROWS["session.set_random_state"], (int(words[0]), int(words[1])))

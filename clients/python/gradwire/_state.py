@@ -9,6 +9,9 @@ default_dtype: dtype = _dtype.float32
 default_device: str = "cpu"
 grad_enabled: bool = True
 inference: bool = False
+anomaly: bool = False
+anomaly_nan: bool = True
+writes: int = 0  # in-place ops issued: what a tensor's grad_fn is may have changed
 
 
 class PrintOptions:

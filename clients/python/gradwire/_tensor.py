@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from . import _call, _device, _dtype, _row, _state
+from . import _call, _device, _dtype, _state
 from ._dtype import dtype
 from ._ops import Methods
 from ._row import fail
@@ -18,21 +19,6 @@ from ._tensor_operators import Operators
 from ._tensor_shape import Shaping
 from .wire import current
 from .wire.session import released
-
-
-class GradFn:
-    """The op that made a tensor, as far as a client names it."""
-
-    __slots__ = ("_name",)
-
-    def __init__(self, name: str):
-        self._name = name
-
-    def name(self) -> str:
-        return self._name
-
-    def __repr__(self) -> str:
-        return f"<{self._name} object at {id(self):#x}>"
 
 
 class Tensor(Operators, Shaping, Convert, Methods):
@@ -52,6 +38,8 @@ class Tensor(Operators, Shaping, Convert, Methods):
     _host_owned = False
     _device = _device.CPU
     _retains = False
+    _inference = False
+    _node: tuple[int, Any] | None = None
 
     def __new__(cls, *values: Any, **options: Any) -> Any:
         self = object.__new__(cls)
@@ -81,10 +69,11 @@ class Tensor(Operators, Shaping, Convert, Methods):
         self._dtype = _dtype.BY_NUMBER[meta.dtype]
         self._strides = tuple(meta.strides)
         self._requires_grad = meta.requires_grad
+        self._inference = meta.inference
         if meta.is_leaf:
             self._fn = None
         elif meta.grad_fn:
-            self._fn = _row._grad_fn_name(meta.grad_fn)
+            self._fn = meta.grad_fn
         if meta.device and meta.device != "cpu":
             self._device = _device.device(meta.device)
 
@@ -120,8 +109,35 @@ class Tensor(Operators, Shaping, Convert, Methods):
         return not self._requires_grad or self._fn is None
 
     @property
-    def grad_fn(self) -> GradFn | None:
-        return GradFn(self._fn) if self._requires_grad and self._fn is not None else None
+    def grad_fn(self) -> Any:
+        """The node that made this tensor; None for a leaf."""
+        if not self._requires_grad or self._fn is None:
+            return None
+        known = self._node
+        if known is None or known[0] != _state.writes:
+            from .autograd.graph import node_of
+
+            self._node = known = (_state.writes, node_of(self))
+        return known[1]
+
+    @property
+    def output_nr(self) -> int:
+        waiter = _call.ask(ROWS["session.node"], (self,))
+        found = json.loads(current.session().wait(waiter).text)
+        return 0 if found is None else int(found[3])
+
+    @property
+    def _version(self) -> int:
+        if not self._id:
+            return 0
+        waiter = _call.ask(ROWS["session.meta"], ([self],))
+        return int(current.session().wait(waiter).metas.metas[0].version)
+
+    def is_inference(self) -> bool:
+        """Made under inference_mode."""
+        if self._id:
+            self._fetch()
+        return self._inference
 
     @property
     def ndim(self) -> int:
@@ -171,6 +187,11 @@ class Tensor(Operators, Shaping, Convert, Methods):
             raise RuntimeError(
                 "only Tensors of floating point and complex dtype can require gradients"
             )
+        if value and self._inference and not _state.inference and self.is_inference():
+            raise RuntimeError(
+                "Setting requires_grad=True on inference tensor outside InferenceMode is not "
+                "allowed."
+            )
         self._requires_grad = value
         if self._id:
             _call.command(ROWS["session.requires_grad_"], ([self], value))
@@ -218,6 +239,18 @@ class Tensor(Operators, Shaping, Convert, Methods):
             self._retains = True
             _call.command(ROWS["session.retain_grad"], (self,))
 
+    def register_hook(self, hook: Callable[[Any], Any]) -> Any:
+        """Runs `hook(grad)` in backward; what it returns, if anything, takes grad's place."""
+        from .autograd.hooks import register_hook
+
+        return register_hook(self, hook)
+
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Any], Any]) -> Any:
+        """Runs `hook(self)` after backward has written this leaf's .grad."""
+        from .autograd.hooks import register_post_accumulate_grad_hook
+
+        return register_post_accumulate_grad_hook(self, hook)
+
     @property
     def retains_grad(self) -> bool:
         return self._retains
@@ -255,7 +288,12 @@ class Tensor(Operators, Shaping, Convert, Methods):
         return _call.call(ROWS["detach"], (self,))
 
     def detach_(self) -> Tensor:
-        return _call.call_(ROWS["detach"], (self,))
+        """Takes this tensor out of its graph."""
+        if self._requires_grad:
+            _call.command(ROWS["session.detach_"], (self,))
+            _state.writes += 1
+            self._requires_grad, self._fn = False, None
+        return self
 
     # Python.
 
@@ -333,6 +371,8 @@ def new(
     if needs and (kind is None or kind.category == 2):
         made._requires_grad = True
         made._fn = fn
+    if _state.inference:
+        made._inference = True
     return made
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .. import _call, _row
+from .. import _call, _row, _state
 from .._row import here
 from .._rows import ROWS
 from ..wire import current
+from . import callbacks
 
 
 def _as_list(value: Any) -> list[Any]:
@@ -57,7 +58,11 @@ def backward(
     if inputs is not None and not len(_as_list(inputs)):
         raise RuntimeError(f"`inputs` argument to `backward()` cannot be empty.{here()}")
     values = (roots, given, _as_list(inputs), retain_graph, create_graph)
-    _call.command(ROWS["session.backward"], values)
+    if callbacks.live or _state.anomaly:
+        waiter = _call.ask(ROWS["session.backward_watched"], values)
+        callbacks.finish(current.session(), waiter, create_graph)
+    else:
+        _call.command(ROWS["session.backward"], values)
 
 
 def grad(
@@ -71,6 +76,16 @@ def grad(
     materialize_grads: bool = False,
 ) -> tuple[Any, ...]:
     """The gradients of the sum of `outputs` by `inputs`; no .grad is touched."""
+    if is_grads_batched:
+        raise NotImplementedError(
+            "autograd.grad(is_grads_batched=True) needs vmap, which is not supported: call grad "
+            f"once for each gradient{here()}"
+        )
+    if materialize_grads and allow_unused is False:
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
+            "allow_unused=False."
+        )
     roots, leaves = _as_list(outputs), _as_list(inputs)
     given = _check_roots(roots, _as_list(grad_outputs))
     for leaf in leaves:
@@ -81,7 +96,7 @@ def grad(
     news = [session.new_id() for _ in leaves]
     values = (roots, leaves, given, retain_graph, create_graph, unused)
     waiter = _call.ask(ROWS["session.autograd_grad"], values, news)
-    made = _receive(news, session.wait(waiter), leaves)
+    made = _receive(news, callbacks.finish(session, waiter, create_graph))
     if materialize_grads:
         from .._create import zeros_like
 
@@ -89,7 +104,7 @@ def grad(
     return tuple(made)
 
 
-def _receive(news: Sequence[int], reply: Any, of: Sequence[Any]) -> list[Any]:
+def _receive(news: Sequence[int], reply: Any) -> list[Any]:
     from .._tensor import new
 
     made: list[Any] = []
@@ -114,9 +129,9 @@ def gradients(tensors: Sequence[Any]) -> list[Any]:
         id = session.new_id()
         asked.append((id, _call.ask(ROWS["session.grad"], (tensor,), (id,))))
     found: list[Any] = []
-    for tensor, entry in zip(tensors, asked, strict=True):
+    for entry in asked:
         if entry is None:
             found.append(None)
         else:
-            found += _receive([entry[0]], session.wait(entry[1]), [tensor])
+            found += _receive([entry[0]], session.wait(entry[1]))
     return found

@@ -36,6 +36,16 @@ def is_inference_mode_enabled() -> bool:
     return _state.inference
 
 
+class _restore:
+    """Whatever the block does to the modes, they are as before after it."""
+
+    def __enter__(self) -> None:
+        self._before = (_state.grad_enabled, _state.inference)
+
+    def __exit__(self, *_: Any) -> None:
+        _set(*self._before)
+
+
 class _Mode:
     """A grad mode for a block, or for every call of a function."""
 

@@ -131,31 +131,57 @@ class Metas(_message.Message):
     def __init__(self, metas: _Optional[_Iterable[_Union[_tensor_pb2.TensorMeta, _Mapping]]] = ...) -> None: ...
 
 class Event(_message.Message):
-    __slots__ = ("kind", "error", "text")
+    __slots__ = ("kind", "error", "text", "code")
     class Kind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         KIND_UNSPECIFIED: _ClassVar[Event.Kind]
         DRAINING: _ClassVar[Event.Kind]
         UNREAD_ERROR: _ClassVar[Event.Kind]
         FENCED: _ClassVar[Event.Kind]
+        FORGOTTEN: _ClassVar[Event.Kind]
     KIND_UNSPECIFIED: Event.Kind
     DRAINING: Event.Kind
     UNREAD_ERROR: Event.Kind
     FENCED: Event.Kind
+    FORGOTTEN: Event.Kind
     KIND_FIELD_NUMBER: _ClassVar[int]
     ERROR_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
+    CODE_FIELD_NUMBER: _ClassVar[int]
     kind: Event.Kind
     error: _error_pb2.Error
     text: str
-    def __init__(self, kind: _Optional[_Union[Event.Kind, str]] = ..., error: _Optional[_Union[_error_pb2.Error, _Mapping]] = ..., text: _Optional[str] = ...) -> None: ...
+    code: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, kind: _Optional[_Union[Event.Kind, str]] = ..., error: _Optional[_Union[_error_pb2.Error, _Mapping]] = ..., text: _Optional[str] = ..., code: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class Callback(_message.Message):
-    __slots__ = ("callback", "hook", "tensors")
+    __slots__ = ("callback", "code", "tensors", "kind", "split", "metas")
+    class Kind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        KIND_UNSPECIFIED: _ClassVar[Callback.Kind]
+        FUNCTION: _ClassVar[Callback.Kind]
+        TENSOR_HOOK: _ClassVar[Callback.Kind]
+        BEFORE_NODE: _ClassVar[Callback.Kind]
+        AFTER_NODE: _ClassVar[Callback.Kind]
+        ACCUMULATED: _ClassVar[Callback.Kind]
+        CHECKPOINT: _ClassVar[Callback.Kind]
+    KIND_UNSPECIFIED: Callback.Kind
+    FUNCTION: Callback.Kind
+    TENSOR_HOOK: Callback.Kind
+    BEFORE_NODE: Callback.Kind
+    AFTER_NODE: Callback.Kind
+    ACCUMULATED: Callback.Kind
+    CHECKPOINT: Callback.Kind
     CALLBACK_FIELD_NUMBER: _ClassVar[int]
-    HOOK_FIELD_NUMBER: _ClassVar[int]
+    CODE_FIELD_NUMBER: _ClassVar[int]
     TENSORS_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    SPLIT_FIELD_NUMBER: _ClassVar[int]
+    METAS_FIELD_NUMBER: _ClassVar[int]
     callback: int
-    hook: int
+    code: int
     tensors: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, callback: _Optional[int] = ..., hook: _Optional[int] = ..., tensors: _Optional[_Iterable[int]] = ...) -> None: ...
+    kind: Callback.Kind
+    split: int
+    metas: _containers.RepeatedCompositeFieldContainer[_tensor_pb2.TensorMeta]
+    def __init__(self, callback: _Optional[int] = ..., code: _Optional[int] = ..., tensors: _Optional[_Iterable[int]] = ..., kind: _Optional[_Union[Callback.Kind, str]] = ..., split: _Optional[int] = ..., metas: _Optional[_Iterable[_Union[_tensor_pb2.TensorMeta, _Mapping]]] = ...) -> None: ...

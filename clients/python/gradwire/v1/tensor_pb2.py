@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18gradwire/v1/tensor.proto\x12\x0bgradwire.v1\"\xa9\x01\n\nTensorMeta\x12!\n\x05\x64type\x18\x01 \x01(\x0e\x32\x12.gradwire.v1.DType\x12\r\n\x05shape\x18\x02 \x03(\x03\x12\x0f\n\x07strides\x18\x03 \x03(\x03\x12\x0e\n\x06\x64\x65vice\x18\x04 \x01(\t\x12\x15\n\rrequires_grad\x18\x05 \x01(\x08\x12\x0f\n\x07is_leaf\x18\x06 \x01(\x08\x12\x0f\n\x07grad_fn\x18\x07 \x01(\t\x12\x0f\n\x07\x64\x65\x66ined\x18\x08 \x01(\x08\"c\n\x0bTensorValue\x12%\n\x04meta\x18\x01 \x01(\x0b\x32\x17.gradwire.v1.TensorMeta\x12\x0c\n\x04\x64\x61ta\x18\x02 \x01(\x0c\x12\x10\n\x08transfer\x18\x03 \x01(\x04\x12\r\n\x05\x62ytes\x18\x04 \x01(\x04*\x93\x01\n\x05\x44Type\x12\x15\n\x11\x44TYPE_UNSPECIFIED\x10\x00\x12\x0b\n\x07\x46LOAT32\x10\x01\x12\x0b\n\x07\x46LOAT64\x10\x02\x12\x0b\n\x07\x46LOAT16\x10\x03\x12\x0c\n\x08\x42\x46LOAT16\x10\x04\x12\t\n\x05INT64\x10\x05\x12\t\n\x05INT32\x10\x06\x12\t\n\x05INT16\x10\x07\x12\x08\n\x04INT8\x10\x08\x12\t\n\x05UINT8\x10\t\x12\x08\n\x04\x42OOL\x10\nB9\n\x0eio.gradwire.v1P\x01Z%gradwire/proto/gradwire/v1;gradwirev1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18gradwire/v1/tensor.proto\x12\x0bgradwire.v1\"\xcd\x01\n\nTensorMeta\x12!\n\x05\x64type\x18\x01 \x01(\x0e\x32\x12.gradwire.v1.DType\x12\r\n\x05shape\x18\x02 \x03(\x03\x12\x0f\n\x07strides\x18\x03 \x03(\x03\x12\x0e\n\x06\x64\x65vice\x18\x04 \x01(\t\x12\x15\n\rrequires_grad\x18\x05 \x01(\x08\x12\x0f\n\x07is_leaf\x18\x06 \x01(\x08\x12\x0f\n\x07grad_fn\x18\x07 \x01(\t\x12\x0f\n\x07\x64\x65\x66ined\x18\x08 \x01(\x08\x12\x0f\n\x07version\x18\t \x01(\r\x12\x11\n\tinference\x18\n \x01(\x08\"c\n\x0bTensorValue\x12%\n\x04meta\x18\x01 \x01(\x0b\x32\x17.gradwire.v1.TensorMeta\x12\x0c\n\x04\x64\x61ta\x18\x02 \x01(\x0c\x12\x10\n\x08transfer\x18\x03 \x01(\x04\x12\r\n\x05\x62ytes\x18\x04 \x01(\x04*\x93\x01\n\x05\x44Type\x12\x15\n\x11\x44TYPE_UNSPECIFIED\x10\x00\x12\x0b\n\x07\x46LOAT32\x10\x01\x12\x0b\n\x07\x46LOAT64\x10\x02\x12\x0b\n\x07\x46LOAT16\x10\x03\x12\x0c\n\x08\x42\x46LOAT16\x10\x04\x12\t\n\x05INT64\x10\x05\x12\t\n\x05INT32\x10\x06\x12\t\n\x05INT16\x10\x07\x12\x08\n\x04INT8\x10\x08\x12\t\n\x05UINT8\x10\t\x12\x08\n\x04\x42OOL\x10\nB9\n\x0eio.gradwire.v1P\x01Z%gradwire/proto/gradwire/v1;gradwirev1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -32,10 +32,10 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'gradwire.v1.tensor_pb2', _g
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\016io.gradwire.v1P\001Z%gradwire/proto/gradwire/v1;gradwirev1'
-  _globals['_DTYPE']._serialized_start=315
-  _globals['_DTYPE']._serialized_end=462
+  _globals['_DTYPE']._serialized_start=351
+  _globals['_DTYPE']._serialized_end=498
   _globals['_TENSORMETA']._serialized_start=42
-  _globals['_TENSORMETA']._serialized_end=211
-  _globals['_TENSORVALUE']._serialized_start=213
-  _globals['_TENSORVALUE']._serialized_end=312
+  _globals['_TENSORMETA']._serialized_end=247
+  _globals['_TENSORVALUE']._serialized_start=249
+  _globals['_TENSORVALUE']._serialized_end=348
 # @@protoc_insertion_point(module_scope)

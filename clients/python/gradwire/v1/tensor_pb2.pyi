@@ -33,7 +33,7 @@ UINT8: DType
 BOOL: DType
 
 class TensorMeta(_message.Message):
-    __slots__ = ("dtype", "shape", "strides", "device", "requires_grad", "is_leaf", "grad_fn", "defined")
+    __slots__ = ("dtype", "shape", "strides", "device", "requires_grad", "is_leaf", "grad_fn", "defined", "version", "inference")
     DTYPE_FIELD_NUMBER: _ClassVar[int]
     SHAPE_FIELD_NUMBER: _ClassVar[int]
     STRIDES_FIELD_NUMBER: _ClassVar[int]
@@ -42,6 +42,8 @@ class TensorMeta(_message.Message):
     IS_LEAF_FIELD_NUMBER: _ClassVar[int]
     GRAD_FN_FIELD_NUMBER: _ClassVar[int]
     DEFINED_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    INFERENCE_FIELD_NUMBER: _ClassVar[int]
     dtype: DType
     shape: _containers.RepeatedScalarFieldContainer[int]
     strides: _containers.RepeatedScalarFieldContainer[int]
@@ -50,7 +52,9 @@ class TensorMeta(_message.Message):
     is_leaf: bool
     grad_fn: str
     defined: bool
-    def __init__(self, dtype: _Optional[_Union[DType, str]] = ..., shape: _Optional[_Iterable[int]] = ..., strides: _Optional[_Iterable[int]] = ..., device: _Optional[str] = ..., requires_grad: _Optional[bool] = ..., is_leaf: _Optional[bool] = ..., grad_fn: _Optional[str] = ..., defined: _Optional[bool] = ...) -> None: ...
+    version: int
+    inference: bool
+    def __init__(self, dtype: _Optional[_Union[DType, str]] = ..., shape: _Optional[_Iterable[int]] = ..., strides: _Optional[_Iterable[int]] = ..., device: _Optional[str] = ..., requires_grad: _Optional[bool] = ..., is_leaf: _Optional[bool] = ..., grad_fn: _Optional[str] = ..., defined: _Optional[bool] = ..., version: _Optional[int] = ..., inference: _Optional[bool] = ...) -> None: ...
 
 class TensorValue(_message.Message):
     __slots__ = ("meta", "data", "transfer", "bytes")

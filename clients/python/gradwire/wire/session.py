@@ -107,6 +107,7 @@ class Session:
         self.waiters: dict[int, Waiter] = {}
         self.broken: Exception | None = None
         self.closed = False
+        self.forgotten_code: Any = None  # called with ids of code that no graph holds any more
         self.events: list[Any] = []  # proto Errors that nobody has read yet
         self._credit = threading.Condition(self.lock)
         self._wake = threading.Event()
@@ -311,8 +312,11 @@ class Session:
                     waiter.answer(reply)
                 elif reply.HasField("error"):
                     self.events.append(reply.error)
-            elif reply.HasField("event") and reply.event.HasField("error"):
-                self.events.append(reply.event.error)
+            elif reply.HasField("event"):
+                if reply.event.HasField("error"):
+                    self.events.append(reply.event.error)
+                elif reply.event.code and self.forgotten_code is not None:
+                    self.forgotten_code(reply.event.code)
         if replies.first and replies.replies:
             self.acknowledged = replies.first + len(replies.replies) - 1
         if replies.applied > self.applied:
