@@ -289,6 +289,13 @@ void write_out(const Call& call, const Tensors& results, Tensors* written) {
           "differentiation, but one of the arguments requires grad.")));
       continue;
     }
+    if (call.op->type_rule == "same" && call.op->kind != OpKind::kPointwise &&
+        out->dtype != result->dtype) {
+      written->push_back(poisoned(runtime_error(
+          "Expected out tensor to have dtype ", std::string(dtype_name(result->dtype)),
+          ", but got ", std::string(dtype_name(out->dtype)), " instead [", call.op->name, "]")));
+      continue;
+    }
     bool castable =
         out->dtype == result->dtype || (is_floating(out->dtype) || !is_floating(result->dtype));
     if (!castable || (out->dtype == DType::kBool && result->dtype != DType::kBool)) {

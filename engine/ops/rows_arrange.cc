@@ -370,7 +370,8 @@ void add_arrange_rows(Catalog& c) {
             "dim seen as several dimensions; one of sizes may be -1.", compose_unflatten);
   composite(380, "sum_to_size(Tensor input, int[] size) -> Tensor",
             "Summed over the dimensions in which size broadcasts to the input's sizes.",
-            compose_sum_to_size);
+            compose_sum_to_size)
+      .type_rule = "";
   composite(381, "repeat(Tensor input, int[] repeats) -> Tensor",
             "A copy with dimension d repeated repeats[d] times; further repeats lead.",
             compose_repeat);

@@ -1,5 +1,6 @@
 // Rows 316 to 319: numbers by a rule, the places of a triangle.
 #include <algorithm>
+#include <cmath>
 
 #include "engine/ops/call.h"
 
@@ -21,6 +22,9 @@ Tensors compose_fill(const Call& call) {
 Tensors compose_logspace(const Call& call) {
   static const OpRef linspace("linspace"), pow("pow");
   DType dtype = call.attr(4).as_dtype();
+  if (dtype == DType::kBool) {
+    return {poisoned(not_implemented_error("\"logspace\" not implemented for 'Bool'"))};
+  }
   if (call.attr(2).as_int() < 0) {
     return {poisoned(runtime_error("number of steps must be non-negative"))};
   }

@@ -1024,36 +1024,40 @@ def relu_(input: Tensor) -> Any:
     return call_(ROWS["relu"], (input,))
 
 
-def full(size: int | Sequence[int], fill_value: Number, *, dtype: dtype_type) -> Any:
+def full(
+    size: int | Sequence[int], fill_value: Number, *, dtype: dtype_type, out: Any = None
+) -> Any:
     """A tensor of fill_value.
 
     full(int[] size, Scalar fill_value, *, dtype dtype) -> Tensor
     """
-    return call(ROWS["full"], (size, fill_value, dtype))
+    return call(ROWS["full"], (size, fill_value, dtype), out)
 
 
-def arange(start: Number, end: Number, step: Number = 1, *, dtype: dtype_type = REQUIRED) -> Any:
+def arange(
+    start: Number, end: Number, step: Number = 1, *, dtype: dtype_type = REQUIRED, out: Any = None
+) -> Any:
     """start, start + step, ... below end.
 
     arange(Scalar start, Scalar end, Scalar step=1, *, dtype dtype) -> Tensor
     """
-    return call(ROWS["arange"], (start, end, step, dtype))
+    return call(ROWS["arange"], (start, end, step, dtype), out)
 
 
-def linspace(start: Number, end: Number, steps: int, *, dtype: dtype_type) -> Any:
+def linspace(start: Number, end: Number, steps: int, *, dtype: dtype_type, out: Any = None) -> Any:
     """steps values from start to end, both included.
 
     linspace(Scalar start, Scalar end, int steps, *, dtype dtype) -> Tensor
     """
-    return call(ROWS["linspace"], (start, end, steps, dtype))
+    return call(ROWS["linspace"], (start, end, steps, dtype), out)
 
 
-def eye(size: int | Sequence[int], *, dtype: dtype_type) -> Any:
+def eye(size: int | Sequence[int], *, dtype: dtype_type, out: Any = None) -> Any:
     """Ones on the diagonal.
 
     eye(int[] size, *, dtype dtype) -> Tensor
     """
-    return call(ROWS["eye"], (size, dtype))
+    return call(ROWS["eye"], (size, dtype), out)
 
 
 def to(input: Tensor, dtype: dtype_type) -> Any:

@@ -166,11 +166,20 @@ def unravel_index(indices: Any, shape: Any) -> Any:
     return call(ROWS["unravel_index"], (indices, (shape,) if isinstance(shape, int) else shape))
 
 
+def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
+    """length entries of dim from start, a number or a tensor of one."""
+    if _is_tensor(start):
+        if start.dim() or start.is_floating_point() or start.dtype.name == "bool":
+            fail(RuntimeError, "narrow", "start must be an 0-dim integral Tensor.")
+        start = int(start.item())
+    return call(ROWS["narrow"], (input, dim, start, length))
+
+
 # Functions of the package and, where their first argument is a tensor, methods.
 FUNCTIONS = [
     atleast_1d, atleast_2d, atleast_3d, broadcast_tensors, meshgrid, cartesian_prod, tensor_split,
-    hsplit, vsplit, dsplit, scatter, repeat_interleave, unravel_index,
+    hsplit, vsplit, dsplit, scatter, repeat_interleave, unravel_index, narrow,
 ]  # fmt: skip
 METHODS = [
-    tensor_split, hsplit, vsplit, dsplit, scatter, scatter_, repeat_interleave,
+    tensor_split, hsplit, vsplit, dsplit, scatter, scatter_, repeat_interleave, narrow,
 ]  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ._row import REQUIRED, Row
 
-CATALOG_HASH = "be63442ea7df403e"
+CATALOG_HASH = "e8f863f552a62b84"
 
 ROWS: dict[str, Row] = {
     "session.release": Row(
@@ -1347,7 +1347,7 @@ ROWS: dict[str, Row] = {
         "Tensor",
         "size",
         "given",
-        "",
+        "o",
     ),
     "arange": Row(
         301,
@@ -1361,7 +1361,7 @@ ROWS: dict[str, Row] = {
         "Tensor",
         "",
         "given",
-        "",
+        "o",
     ),
     "linspace": Row(
         302,
@@ -1375,7 +1375,7 @@ ROWS: dict[str, Row] = {
         "Tensor",
         "",
         "given",
-        "",
+        "o",
     ),
     "eye": Row(
         303,
@@ -1387,7 +1387,7 @@ ROWS: dict[str, Row] = {
         "Tensor",
         "size",
         "given",
-        "",
+        "o",
     ),
     "to": Row(
         310,
@@ -1885,7 +1885,7 @@ ROWS: dict[str, Row] = {
         ],
         "Tensor",
         "",
-        "same",
+        "",
         "d",
     ),
     "repeat": Row(

@@ -264,6 +264,12 @@ def _unbind(shape: Any, dim: int) -> Any:
     return [(*shape[:at], *shape[at + 1 :])] * int(shape[at])
 
 
+def _embedding(indices: Any, weight: Any) -> Any:
+    if len(weight) != 2:
+        raise ShapeError("'weight' must be 2-D")
+    return (*indices, weight[1])
+
+
 def _index_select(shape: Any, index: Any, dim: int) -> Any:
     if not shape:
         return ()
@@ -397,7 +403,7 @@ _SHAPES: dict[str, Callable[[Any], Rule | None]] = {
     ),  # fmt: skip
     "chunk": _known(_parts(_shapes.chunks), "input", "chunks", "dim", tensors=1),
     "unbind": _known(_unbind, "input", "dim", tensors=1),
-    "embedding": _known(lambda i, w: (*i, w[-1]), "input|indices", "weight", tensors=2),
+    "embedding": _known(_embedding, "input|indices", "weight", tensors=2),
     "index_select": _known(_index_select, "input", "index", "dim", tensors=2),
     "gather": _known(lambda shape, index: index, "input", "index", tensors=2),
 }
