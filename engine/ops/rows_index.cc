@@ -64,7 +64,7 @@ absl::StatusOr<Indexing> plan_index(const Call& call, const Tensor& x, size_t fi
       dim += t->rank();
       continue;
     }
-    if (!is_integral(t->dtype)) {
+    if (t->dtype != DType::kInt64 && t->dtype != DType::kInt32) {
       return index_error("tensors used as indices must be long, int, byte or bool tensors, got ",
                          t->text());
     }
@@ -142,7 +142,13 @@ Tensors compose_index_put(const Call& call) {
   auto plan = plan_index(call, self, 2);
   if (!plan.ok()) return {poisoned(plan.status())};
   if (values->dtype != self->dtype) {
-    if (!values->sizes.empty()) {
+    // One mask and one value: filling, which converts.
+    int masks = 0, others = 0;
+    for (size_t i = 2; i < call.inputs.size(); ++i) {
+      const Tensor& t = call.inputs[i];
+      if (t) ++(t->dtype == DType::kBool || t->dtype == DType::kUInt8 ? masks : others);
+    }
+    if (masks != 1 || others != 0 || values->numel() != 1) {
       return {
           poisoned(runtime_error("Index put requires the source and destination dtypes match, "
                                  "got ",

@@ -28,8 +28,12 @@ Tensors compose_logspace(const Call& call) {
   if (call.attr(2).as_int() < 0) {
     return {poisoned(runtime_error("number of steps must be non-negative"))};
   }
-  Tensor exponent =
-      gradwire::call(linspace, {}, {call.attr(0), call.attr(1), call.attr(2), DType::kFloat64});
+  double start = call.attr(0).as_double(), end = call.attr(1).as_double();
+  if (!is_floating(dtype)) {  // the ends are of the result's dtype
+    start = std::trunc(start);
+    end = std::trunc(end);
+  }
+  Tensor exponent = gradwire::call(linspace, {}, {start, end, call.attr(2), DType::kFloat64});
   Tensor base = full({}, call.attr(3).as_double(), DType::kFloat64);
   return {cast(gradwire::call(pow, {base, exponent}), dtype)};
 }

@@ -439,7 +439,14 @@ def _index(row: Any) -> Rule | None:
                 continue
             if index._shape is None or index._dtype is None or index._dtype.number in (9, 10):
                 return None  # a mask: the daemon counts
-            found = _shapes.broadcast(found, index._shape)
+            try:
+                found = _shapes.broadcast(found, index._shape)
+            except ShapeError:
+                raise ShapeError(
+                    "shape mismatch: indexing tensors could not be broadcast together with "
+                    f"shapes {list(found)}, {list(index._shape)}",
+                    IndexError,
+                ) from None
             places.append(i)
         rest = tuple(s for i, s in enumerate(shape) if i not in places)
         apart = places != list(range(places[0], places[0] + len(places))) if places else False
