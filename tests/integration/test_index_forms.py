@@ -231,7 +231,11 @@ def test_leading_ones_of_the_value():
     [
         ([3], IndexError, "index 3 is out of bounds for dimension 0 with size 3"),
         ((slice(None), [-5]), IndexError, "index -5 is out of bounds for dimension 1 with size 4"),
-        (([0, 1], [0, 1, 2]), IndexError, "shape mismatch: indexing tensors could not be broadcast"),
+        (
+            ([0, 1], [0, 1, 2]),
+            IndexError,
+            "shape mismatch: indexing tensors could not be broadcast",
+        ),
         ([0.5], IndexError, "must be long, int, byte or bool"),
         (1.0, IndexError, "only integers, slices"),
         ((0, 0, 0), IndexError, "too many indices for tensor of dimension 2"),

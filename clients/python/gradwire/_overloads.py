@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from . import _dtype, _host, _ops, _row
+from . import _dtype, _host, _row
 from ._call import call, call_
 from ._row import here
 from ._rows import ROWS

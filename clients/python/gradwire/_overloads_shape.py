@@ -86,9 +86,7 @@ def tensor_split(
     """Parts of dim: a number of them, the first ones larger by one, or those between indices."""
     for given in (indices, sections, tensor_indices_or_sections):
         indices_or_sections = indices_or_sections if given is None else given
-    return call(
-        ROWS["tensor_split"], (input, *_parts("tensor_split", indices_or_sections), dim)
-    )
+    return call(ROWS["tensor_split"], (input, *_parts("tensor_split", indices_or_sections), dim))
 
 
 def _split_at(name: str, where: str) -> Any:
