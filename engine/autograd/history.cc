@@ -169,6 +169,10 @@ absl::Status check_in_place(const Tensor& tensor, const std::string& op) {
         "memory location. Please clone() the tensor before performing the operation. [",
         op, "]");
   }
+  return check_in_place_history(tensor, op);
+}
+
+absl::Status check_in_place_history(const Tensor& tensor, const std::string& op) {
   if (!Slot::current().grad_enabled) return absl::OkStatus();
   if (tensor->requires_grad() && tensor->is_leaf() &&
       !(tensor->autograd && tensor->autograd->base)) {

@@ -115,6 +115,7 @@ class OpNode : public Node, public Recycled<OpNode> {
   absl::InlinedVector<TensorSpec, 2> output_specs;
   absl::InlinedVector<SavedTensor, 4> inputs;  // by input number; not present: not saved
   absl::InlinedVector<SavedTensor, 2> saved_outputs;
+  ViewSpec layout;  // views only: the geometry of input 0
 
  private:
   bool released_ = false;
@@ -192,6 +193,8 @@ class Backward {
   // Whether input i wants a gradient.
   bool needs(int i) const { return node.edges[i].node.get() != nullptr; }
   void set(int i, Tensor grad) { results_[i] = std::move(grad); }
+  // What was set for input i so far.
+  const Tensor& result(int i) const { return results_[i]; }
   Tensors take() { return std::move(results_); }
 
   OpNode& node;
@@ -213,5 +216,7 @@ void rebase_history(const Tensor& tensor, const Ref<Node>& node);
 Ref<Node> grad_fn_of(const Tensor& tensor);
 // Whether an in-place write is allowed. Errors: a leaf that requires grad, a view of one, overlap.
 absl::Status check_in_place(const Tensor& tensor, const std::string& op);
+// The same without overlap: a tensor may take another geometry in place whatever it has.
+absl::Status check_in_place_history(const Tensor& tensor, const std::string& op);
 
 }  // namespace gradwire

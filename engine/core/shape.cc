@@ -57,12 +57,12 @@ bool is_contiguous(std::span<const int64_t> sizes, std::span<const int64_t> stri
 
 namespace {
 
-// Dimensions from the largest stride to the smallest; equal strides keep their order.
+// Dimensions from the largest stride to the smallest, those of size 1 last; equals keep their order.
 Dims order_by_stride(std::span<const int64_t> sizes, std::span<const int64_t> strides) {
   Dims order(sizes.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
-    if (sizes[a] == 1 || sizes[b] == 1) return false;
+    if (sizes[a] == 1 || sizes[b] == 1) return sizes[a] != 1 && sizes[b] == 1;
     return strides[a] > strides[b];
   });
   return order;

@@ -83,6 +83,10 @@ Ref<Node> make_node(const Call& call) {
   node->attributes = call.attributes;
   node->list_sizes = call.list_sizes;
   node->site = Slot::current().site;
+  if (call.op->kind == OpKind::kView) {
+    const Tensor& x = call.in(0);
+    node->layout = {x->sizes, x->strides, x->offset};
+  }
   for (size_t i = 0; i < call.inputs.size(); ++i) {
     const Tensor& t = call.inputs[i];
     bool excluded = false;
@@ -158,6 +162,29 @@ Tensors run_view(const Call& call) {
     finish_node(call, node, views);
   }
   return views;
+}
+
+// x.t_(), x.squeeze_(), ...: the tensor itself takes the view's geometry. No element changes, yet
+// the version does, as torch's: whoever saved the tensor must not find it turned.
+Tensors run_view_in_place(const Call& call) {
+  const Tensor& self = call.in(0);
+  std::vector<ViewSpec> specs;
+  absl::Status status = call.op->view(call, &specs);
+  if (status.ok() && specs.size() != 1) status = internal_error("an in-place form of many views");
+  if (status.ok()) status = check_inside(specs[0], self);
+  if (status.ok()) status = check_in_place_history(self, call.op->name + "_");
+  if (!status.ok()) return failed(call, status);
+  Ref<Node> node;
+  if (any_requires_grad(call) && call.op->backward) node = make_node(call);
+  self->sizes = specs[0].sizes;
+  self->strides = specs[0].strides;
+  if (numel_of(self->sizes) != 0) self->offset = specs[0].offset;
+  ++self->storage->version;
+  if (node) {
+    finish_node(call, node, {self});
+    if (self->autograd->base) self->autograd->base_version = self->storage->version;
+  }
+  return {self};
 }
 
 Tensors run_kernel(const Call& call) {
@@ -267,6 +294,13 @@ void write_out(const Call& call, const Tensors& results, Tensors* written) {
           "differentiation, but one of the arguments requires grad.")));
       continue;
     }
+    if (call.op->type_rule == "same" && call.op->kind != OpKind::kPointwise &&
+        out->dtype != result->dtype) {
+      written->push_back(poisoned(runtime_error(
+          "Expected out tensor to have dtype ", std::string(dtype_name(result->dtype)),
+          ", but got ", std::string(dtype_name(out->dtype)), " instead [", call.op->name, "]")));
+      continue;
+    }
     bool castable =
         out->dtype == result->dtype || (is_floating(out->dtype) || !is_floating(result->dtype));
     if (!castable || (out->dtype == DType::kBool && result->dtype != DType::kBool)) {
@@ -306,6 +340,9 @@ Tensors invoke(Call call) {
     Tensors written;
     write_out(call, run_plain(plain), &written);
     return written;
+  }
+  if (call.form == Form::kInPlace && call.op->kind == OpKind::kView) {
+    return run_view_in_place(call);
   }
   bool direct =
       call.op->kind == OpKind::kPointwise || call.op->writes_first ||

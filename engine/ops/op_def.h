@@ -149,9 +149,11 @@ struct OpDef {
   uint32_t saves_inputs = 0;   // bit i: backward reads input i
   uint32_t saves_outputs = 0;  // bit i: backward reads output i
   bool checks = false;         // the kernel can fail on values
-  bool writes_first = false;   // the kernel updates its first input in place (index_put)
-  bool random = false;         // consumes Philox counters
-  bool commits = false;        // its in-place outputs are state (optimizer steps, running stats)
+  // The kernel updates its first input in place (index_put); of a composite: it sees to its
+  // in-place form itself.
+  bool writes_first = false;
+  bool random = false;   // consumes Philox counters
+  bool commits = false;  // its in-place outputs are state (optimizer steps, running stats)
   std::vector<int> no_grad_inputs;  // inputs that never get a gradient (indices, masks)
   std::unique_ptr<ModuleDef> module;
 };

@@ -41,6 +41,9 @@ absl::Status infer_arange(const Call& call, TensorSpecs* outputs) {
 absl::Status infer_linspace(const Call& call, TensorSpecs* outputs) {
   int64_t steps = call.attr(2).as_int();
   if (steps < 0) return runtime_error("number of steps must be non-negative");
+  if (call.attr(3).as_dtype() == DType::kBool) {
+    return not_implemented_error("\"linspace\" not implemented for 'Bool'");
+  }
   outputs->push_back({call.attr(3).as_dtype(), {steps}, {}});
   return absl::OkStatus();
 }
@@ -214,12 +217,14 @@ void add_create_rows(Catalog& c) {
   };
   auto& full_row = kernel(300, "full(int[] size, Scalar fill_value, *, dtype dtype) -> Tensor",
                           "A tensor of fill_value.", infer_sized, "size");
+  full_row.out = true;
   full_row.kernel = "fill";
   full_row.lower = lower_fill;
   auto& arange = kernel(301,
                         "arange(Scalar start, Scalar end, Scalar step=1, *, dtype dtype) "
                         "-> Tensor",
                         "start, start + step, ... below end.", infer_arange, "");
+  arange.out = true;
   arange.lower = [](const Call& call, Task* task) {
     task->attributes = {call.attr(0), call.attr(2)};
     return absl::OkStatus();
@@ -228,13 +233,17 @@ void add_create_rows(Catalog& c) {
                           "linspace(Scalar start, Scalar end, int steps, *, dtype dtype) "
                           "-> Tensor",
                           "steps values from start to end, both included.", infer_linspace, "");
+  linspace.out = true;
   linspace.lower = [](const Call& call, Task* task) {
-    task->attributes = {call.attr(0), call.attr(1)};
+    double start = call.attr(0).as_double(), end = call.attr(1).as_double();
+    bool whole = !is_floating(call.attr(3).as_dtype());  // the ends are of the result's dtype
+    task->attributes = {whole ? std::trunc(start) : start, whole ? std::trunc(end) : end};
     return absl::OkStatus();
   };
-  kernel(303, "eye(int[] size, *, dtype dtype) -> Tensor", "Ones on the diagonal.", infer_eye,
-         "size")
-      .lower = [](const Call&, Task* task) {
+  auto& eye = kernel(303, "eye(int[] size, *, dtype dtype) -> Tensor", "Ones on the diagonal.",
+                     infer_eye, "size");
+  eye.out = true;
+  eye.lower = [](const Call&, Task* task) {
     task->attributes = {};
     return absl::OkStatus();
   };

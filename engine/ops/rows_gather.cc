@@ -1,4 +1,4 @@
-// Rows 524 to 531 and 540 to 569: reading and writing along one dimension, embedding, moves.
+// Rows 524 to 531 and 540 to 569: reading and adding along one dimension, embedding, moves.
 #include <algorithm>
 #include <tuple>
 
@@ -47,18 +47,18 @@ void backward_index_select(Backward& b) {
 absl::Status infer_gather(const Call& call, TensorSpecs* out) {
   const Tensor& x = call.in(0);
   const Tensor& index = call.in(1);
-  if (index->dtype != DType::kInt64) {
-    return runtime_error("gather(): Expected dtype int64 for index, got ", index->text());
+  if (index->dtype != DType::kInt64 && index->dtype != DType::kInt32 && index->numel()) {
+    return runtime_error("gather(): Expected dtype int32/int64 for index, got ", index->text());
   }
   auto dim = wrap_dim(call.attr(0).as_int(), x->rank());
   if (!dim.ok()) return dim.status();
-  if (x->rank() != index->rank() && x->rank() && index->rank()) {
+  if (index->numel() && std::max(x->rank(), 1) != std::max(index->rank(), 1)) {
     return runtime_error(
         "Index tensor must have the same number of dimensions as input tensor, "
         "got ",
         index->text(), " for ", x->text());
   }
-  for (int i = 0; i < x->rank() && i < index->rank(); ++i) {
+  for (int i = 0; index->numel() && i < x->rank() && i < index->rank(); ++i) {
     if (i != *dim && index->sizes[i] > x->sizes[i]) {
       return runtime_error("Size does not match at dimension ", i, " expected index ",
                            shape_text(index->sizes), " to be no larger than self ",
@@ -73,70 +73,6 @@ void backward_gather(Backward& b) {
   static const OpRef scatter_add("scatter_add");
   const TensorSpec& whole = b.input_spec(0);
   b.set(0, call(scatter_add, {zeros(whole.sizes, whole.dtype), b.input(1), b.grad()}, {b.attr(0)}));
-}
-
-absl::Status infer_scatter(const Call& call, TensorSpecs* out) {
-  const Tensor& x = call.in(0);
-  const Tensor& index = call.in(1);
-  const Tensor& src = call.in(2);
-  if (index->dtype != DType::kInt64) {
-    return runtime_error("scatter(): Expected dtype int64 for index, got ", index->text());
-  }
-  if (src->dtype != x->dtype) {
-    return runtime_error("scatter(): Expected self.dtype to be equal to src.dtype, got ", x->text(),
-                         " and ", src->text());
-  }
-  auto dim = wrap_dim(call.attr(0).as_int(), x->rank());
-  if (!dim.ok()) return dim.status();
-  int rank = std::max(x->rank(), 1);
-  if (index->numel() && (std::max(index->rank(), 1) != rank || std::max(src->rank(), 1) != rank)) {
-    return runtime_error(
-        "Index tensor must have the same number of dimensions as self tensor and "
-        "src tensor, got ",
-        x->text(), ", ", index->text(), ", ", src->text());
-  }
-  for (int i = 0; i < index->rank() && index->numel(); ++i) {
-    if ((i != *dim && i < x->rank() && index->sizes[i] > x->sizes[i]) ||
-        (i < src->rank() && index->sizes[i] > src->sizes[i])) {
-      return runtime_error("Expected index ", shape_text(index->sizes),
-                           " to be no larger than self ", shape_text(x->sizes),
-                           " apart from dimension ", *dim, " and to be no larger than src ",
-                           shape_text(src->sizes));
-    }
-  }
-  return infer_like_first(call, out);
-}
-
-// The part of src that was written, as a gather from the gradient.
-Tensor gathered(Backward& b, int64_t dim) {
-  static const OpRef gather("gather");
-  Tensor g = call(gather, {b.grad(), b.input(1)}, {dim});
-  if (g->poison || g->sizes == b.input_spec(2).sizes) return g;
-  // src was larger than index: the rest has no influence.
-  static const OpRef place("view_scatter");
-  const Dims& sizes = b.input_spec(2).sizes;
-  Dims strides = contiguous_strides(sizes);
-  return call(place, {g},
-              {IntList(sizes.begin(), sizes.end()), IntList(g->sizes.begin(), g->sizes.end()),
-               IntList(strides.begin(), strides.end()), int64_t{0}});
-}
-
-void backward_scatter(Backward& b) {
-  static const OpRef scatter("scatter");
-  int64_t dim = b.attr(0).as_int();
-  if (b.needs(0)) {
-    Tensor index = b.input(1);
-    b.set(0, index->poison
-                 ? index
-                 : call(scatter, {b.grad(), index, zeros(index->sizes, b.input_spec(0).dtype)},
-                        {dim}));
-  }
-  if (b.needs(2)) b.set(2, gathered(b, dim));
-}
-
-void backward_scatter_add(Backward& b) {
-  if (b.needs(0)) b.set(0, b.grad());
-  if (b.needs(2)) b.set(2, gathered(b, b.attr(0).as_int()));
 }
 
 absl::Status infer_index_add(const Call& call, TensorSpecs* out) {
@@ -238,27 +174,24 @@ void add_gather_rows(Catalog& c) {
     r.checks = true;
     r.type_rule = "same";
     r.method = true;
+    r.out = number < 530;
     return r;
   };
   kernel(524, "index_select(Tensor input, int dim, Tensor index) -> Tensor",
          "The entries of dim that index names.", infer_index_select, lower_one_dim,
          backward_index_select, save(1))
       .shape_rule = "index_select";
+
   kernel(525, "gather(Tensor input, int dim, Tensor index) -> Tensor",
          "out[i][j] = input[index[i][j]][j] for dim 0, and so on.", infer_gather, lower_one_dim,
          backward_gather, save(1))
       .shape_rule = "gather";
+
   auto writes = [](OpDef& r) -> OpDef& {
     r.writes_first = r.in_place = true;
     r.shape_rule = "same";
     return r;
   };
-  writes(kernel(526, "scatter(Tensor input, int dim, Tensor index, Tensor src) -> Tensor",
-                "input with src written where index says along dim.", infer_scatter, lower_one_dim,
-                backward_scatter, save(1)));
-  writes(kernel(527, "scatter_add(Tensor input, int dim, Tensor index, Tensor src) -> Tensor",
-                "input with src added where index says along dim.", infer_scatter, lower_one_dim,
-                backward_scatter_add, save(1)));
   auto& add_row = writes(kernel(528,
                                 "index_add(Tensor input, int dim, Tensor index, "
                                 "Tensor source, *, Scalar alpha=1) -> Tensor",
@@ -310,15 +243,16 @@ void add_gather_rows(Catalog& c) {
   for (auto [number, name, doc] :
        {std::tuple{uint16_t{541}, "tril", "The part on and below a diagonal; the rest is 0."},
         std::tuple{uint16_t{542}, "triu", "The part on and above a diagonal; the rest is 0."}}) {
-    kernel(
+    OpDef& row = kernel(
         number, std::string(name) + "(Tensor input, int diagonal=0) -> Tensor", doc, check_matrix,
         nullptr,
         [](Backward& b) {
           static const OpRef lower("tril"), upper("triu");
           b.set(0, call(b.node.op->name == "tril" ? lower : upper, {b.grad()}, {b.attr(0)}));
         },
-        0)
-        .shape_rule = "same";
+        0);
+    row.shape_rule = "same";
+    row.in_place = row.out = true;
   }
   c.keep_internal({"embedding_gradient"});
 }

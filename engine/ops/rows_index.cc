@@ -64,7 +64,7 @@ absl::StatusOr<Indexing> plan_index(const Call& call, const Tensor& x, size_t fi
       dim += t->rank();
       continue;
     }
-    if (!is_integral(t->dtype)) {
+    if (t->dtype != DType::kInt64 && t->dtype != DType::kInt32) {
       return index_error("tensors used as indices must be long, int, byte or bool tensors, got ",
                          t->text());
     }
@@ -142,7 +142,13 @@ Tensors compose_index_put(const Call& call) {
   auto plan = plan_index(call, self, 2);
   if (!plan.ok()) return {poisoned(plan.status())};
   if (values->dtype != self->dtype) {
-    if (!values->sizes.empty()) {
+    // One mask and one value: filling, which converts.
+    int masks = 0, others = 0;
+    for (size_t i = 2; i < call.inputs.size(); ++i) {
+      const Tensor& t = call.inputs[i];
+      if (t) ++(t->dtype == DType::kBool || t->dtype == DType::kUInt8 ? masks : others);
+    }
+    if (masks != 1 || others != 0 || values->numel() != 1) {
       return {
           poisoned(runtime_error("Index put requires the source and destination dtypes match, "
                                  "got ",
@@ -229,6 +235,48 @@ void backward_masked_select(Backward& b) {
   static const OpRef scatter("masked_scatter");
   const TensorSpec& whole = b.input_spec(0);
   b.set(0, call(scatter, {zeros(whole.sizes, whole.dtype), b.input(1), b.grad()}));
+}
+
+// Element i of the mask's true ones comes from source[i]: gradients go back by counting them.
+void backward_masked_scatter(Backward& b) {
+  static const OpRef fill("masked_fill"), cumsum("cumsum"), where("where"), put("index_put_at"),
+      narrow("narrow");
+  Tensor g = b.grad(), mask = b.input(1);
+  if (g->poison || mask->poison) {
+    for (int i : {0, 2}) b.set(i, g->poison ? g : mask);
+    return;
+  }
+  if (b.needs(0)) b.set(0, call(fill, {g, mask, nullptr}, {0}));
+  if (!b.needs(2)) return;
+  const Dims& sizes = b.input_spec(2).sizes;
+  int64_t count = numel_of(sizes);
+  Dims flat{g->numel()};
+  mask = reshape(expand(mask, g->sizes), flat);
+  // What the mask leaves out is added up in one more place behind the others.
+  Tensor nth = sub(call(cumsum, {cast(mask, DType::kInt64)}, {0}), full({}, 1, DType::kInt64));
+  Tensor place = call(where, {mask, nth, full({}, static_cast<double>(count), DType::kInt64)});
+  Call add;
+  add.op = put.get();
+  add.inputs = {zeros(Dims{count + 1}, g->dtype), reshape(g, flat), place};
+  add.list_sizes.push_back(1);
+  add.attributes = {IntList{0}, int64_t{0}, true};
+  Tensor total = invoke(std::move(add))[0];
+  b.set(2, total->poison ? total : reshape(call(narrow, {total}, {0, 0, count}), sizes));
+}
+
+// Out of place, input and mask are broadcast together.
+Tensors compose_masked_scatter(const Call& call) {
+  static const OpRef at("masked_scatter_at");
+  Call inner;
+  inner.op = at.get();
+  inner.form = call.form;
+  inner.inputs = call.inputs;
+  if (call.form != Form::kInPlace) {
+    auto sizes = broadcast_shapes(call.in(0)->sizes, call.in(1)->sizes);
+    if (!sizes.ok()) return {poisoned(sizes.status())};
+    if (*sizes != call.in(0)->sizes) inner.inputs[0] = contiguous(expand(call.in(0), *sizes));
+  }
+  return invoke(std::move(inner));
 }
 
 absl::Status infer_masked_scatter(const Call& call, TensorSpecs* out) {
@@ -324,6 +372,7 @@ void add_index_rows(Catalog& c) {
   nonzero.measure = measure_mask;
   nonzero.method = true;
   nonzero.type_rule = "int64";
+  nonzero.out = true;
   auto& select_row = kernel(
       534,
       "masked_select_of_count(Tensor input, Tensor mask, int count) "
@@ -340,17 +389,25 @@ void add_index_rows(Catalog& c) {
       composite(535, "masked_select(Tensor input, Tensor mask) -> Tensor",
                 "The elements where mask is true, as one vector.", compose_masked_select);
   masked_select.measure = measure_mask;
-  masked_select.method = true;
-  writes(kernel(
-      536, "masked_scatter(Tensor input, Tensor mask, Tensor source) -> Tensor",
-      "input with the elements where mask is true taken from source, in order.",
-      infer_masked_scatter,
+  masked_select.method = masked_select.out = true;
+  auto& masked_scatter =
+      writes(composite(536, "masked_scatter(Tensor input, Tensor mask, Tensor source) -> Tensor",
+                       "input with the elements where mask is true taken from source, in order.",
+                       compose_masked_scatter));
+  masked_scatter.method = true;
+  masked_scatter.shape_rule = "";
+  auto& masked_at = writes(kernel(
+      537, "masked_scatter_at(Tensor input, Tensor mask, Tensor source) -> Tensor",
+      "masked_scatter with a mask that broadcasts to input.", infer_masked_scatter,
       [](const Call& call, Task* task) {
         task->inputs[1] = operand_of(expand(call.in(1), call.in(0)->sizes));
         return absl::OkStatus();
       },
-      nullptr, 0));
-  c.keep_internal({"index_at", "index_put_at", "nonzero_of_count", "masked_select_of_count"});
+      backward_masked_scatter, save(1)));
+  masked_at.kernel = "masked_scatter";
+  masked_at.method = false;
+  c.keep_internal({"index_at", "index_put_at", "nonzero_of_count", "masked_select_of_count",
+                   "masked_scatter_at"});
 }
 
 }  // namespace gradwire

@@ -246,7 +246,13 @@ void add_choices(Catalog& c) {
       .in_place = false;
   c.pointwise(227, "masked_fill(Tensor input, Tensor mask, Operand value) -> Tensor",
               "value where mask is true, else input.", R::kSame,
-              graph(3, {1}, [](auto& e) { return expr::select(e[1], e[2], e[0]); }));
+              graph(3, {1}, [](auto& e) { return expr::select(e[1], e[2], e[0]); }))
+      .check = [](const Call& call) {
+    const Tensor& value = call.in(2);
+    if (!value || value->sizes.empty()) return absl::OkStatus();
+    return runtime_error("masked_fill only supports a 0-dimensional value tensor, but got tensor ",
+                         "with ", value->rank(), " dimension(s).");
+  };
 }
 
 void add_activations(Catalog& c) {

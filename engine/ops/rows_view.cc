@@ -1,7 +1,7 @@
 // Rows 350 to 372: new geometry over the same memory, and splitting.
 #include <algorithm>
 
-#include "engine/ops/call.h"
+#include "engine/ops/formula.h"
 
 namespace gradwire {
 namespace {
@@ -339,13 +339,29 @@ absl::Status view_as_strided(const Call& call, std::vector<ViewSpec>* out) {
   return absl::OkStatus();
 }
 
+// The gradient of any geometry, over any geometry: through a block of the storage's part that the
+// two reach. An element that the input shows n times gets each time an n-th of what comes to it.
 void backward_as_strided(Backward& b) {
-  const Attribute& offset = b.attr(2);
-  const IntList& sizes = b.attr(0).as_ints();
-  const IntList& strides = b.attr(1).as_ints();
-  b.set(0, placed(b.grad(), b.input_spec(0).sizes,
-                  {Dims(sizes.begin(), sizes.end()), Dims(strides.begin(), strides.end()),
-                   offset.none() ? 0 : offset.as_int()}));
+  static const OpRef as_strided("as_strided"), clamp("clamp_min");
+  ViewSpec from = b.node.layout;
+  ViewSpec to{Dims(b.attr(0).as_ints().begin(), b.attr(0).as_ints().end()),
+              Dims(b.attr(1).as_ints().begin(), b.attr(1).as_ints().end()),
+              b.attr(2).none() ? from.offset : b.attr(2).as_int()};
+  if (numel_of(to.sizes) == 0) to.offset = from.offset;
+  if (numel_of(from.sizes) == 0) from.offset = to.offset;
+  int64_t start = std::min(from.offset, to.offset);
+  from.offset -= start;
+  to.offset -= start;
+  Dims block{std::max(from.offset + extent_of(from.sizes, from.strides),
+                      to.offset + extent_of(to.sizes, to.strides))};
+  Tensor total = placed(b.grad(), block, to);
+  if (!total->poison && may_overlap(from.sizes, from.strides)) {
+    Tensor shown = placed(full(from.sizes, 1, total->dtype), block, from);
+    total = div(total, call(clamp, {shown, nullptr}, {1}));
+  }
+  b.set(0, call(as_strided, {total},
+                {IntList(from.sizes.begin(), from.sizes.end()),
+                 IntList(from.strides.begin(), from.strides.end()), from.offset}));
 }
 
 absl::Status view_split(const Call& call, std::vector<ViewSpec>* out) {
@@ -388,6 +404,7 @@ absl::Status view_unbind(const Call& call, std::vector<ViewSpec>* out) {
         "dimensions");
   auto dim = dim_of(call, call.attr(0).as_int(), x->sizes.size());
   if (!dim.ok()) return dim.status();
+  GW_RETURN_IF_ERROR(check_outputs(call, x->sizes[*dim]));
   for (int64_t i = 0; i < x->sizes[*dim]; ++i) {
     ViewSpec spec = spec_of(x);
     spec.offset += i * spec.strides[*dim];
@@ -517,7 +534,8 @@ void add_view_rows(Catalog& c) {
        "The same elements in other sizes, sharing memory; one size may be -1.", view_view,
        backward_reshape, "view");
   view(351, "transpose(Tensor input, int dim0, int dim1) -> Tensor", "Two dimensions swapped.",
-       view_transpose, backward_transpose, "transpose");
+       view_transpose, backward_transpose, "transpose")
+      .in_place = true;
   view(352, "permute(Tensor input, int[] dims) -> Tensor", "The dimensions in another order.",
        view_permute, backward_permute, "permute");
   view(353, "expand(Tensor input, int[] size) -> Tensor",
@@ -525,9 +543,11 @@ void add_view_rows(Catalog& c) {
        backward_expand, "expand");
   view(354, "squeeze(Tensor input, int[]? dim=None) -> Tensor",
        "Without the dimensions of size 1 (of those named).", view_squeeze, backward_reshape,
-       "squeeze");
+       "squeeze")
+      .in_place = true;
   view(355, "unsqueeze(Tensor input, int dim) -> Tensor", "With a new dimension of size 1.",
-       view_unsqueeze, backward_reshape, "unsqueeze");
+       view_unsqueeze, backward_reshape, "unsqueeze")
+      .in_place = true;
   view(356, "select(Tensor input, int dim, int index) -> Tensor", "One index of a dimension.",
        view_select, backward_part, "select");
   view(357, "slice(Tensor input, int dim, int? start=None, int? end=None, int step=1) -> Tensor",
@@ -539,7 +559,8 @@ void add_view_rows(Catalog& c) {
   view(360,
        "as_strided(Tensor input, int[] size, int[] stride, int? storage_offset=None) "
        "-> Tensor",
-       "Any geometry over the same storage.", view_as_strided, backward_as_strided, "");
+       "Any geometry over the same storage.", view_as_strided, backward_as_strided, "")
+      .in_place = true;
   view(361, "split_with_sizes(Tensor input, int[] split_sizes, int dim=0) -> Tensor[]",
        "Consecutive parts of dim.", view_split, backward_part, "");
   view(362, "unbind(Tensor input, int dim=0) -> Tensor[]", "All indices of a dimension.",

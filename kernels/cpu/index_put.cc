@@ -15,13 +15,14 @@ template <class T, class S, class Combine>
 void put(const IndexPlan& plan, T* x, const S* value, Context& context, Combine&& combine) {
   const Space<2>& rest = plan.rest();
   const int64_t entries = plan.entries().numel;
+  if (entries == 0 || rest.numel == 0) return;
   const int64_t width = rest.inner_size();
   const int64_t block = entries * width <= 32768 ? width : std::min<int64_t>(width, 64);
   const int64_t blocks = (width + block - 1) / block;
-  const int64_t units = rest.numel / std::max<int64_t>(width, 1) * blocks;
+  const int64_t units = rest.numel / width * blocks;
   const auto [value_stride, x_stride] = rest.last_strides;
   const int64_t entry_stride = plan.entries().inner_stride(0);
-  const int64_t grain = std::max<int64_t>(1, 32768 / std::max<int64_t>(1, entries * block));
+  const int64_t grain = std::max<int64_t>(1, 32768 / (entries * block));
   context.pool.parallel_ranges(units, grain, [&](int64_t first, int64_t last) {
     for (int64_t unit = first; unit < last; ++unit) {
       const int64_t begin = unit % blocks * block;

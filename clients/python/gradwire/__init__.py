@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-from . import _call, _dtype, _ops, _overloads, _row, _rows
+from . import _call, _dtype, _ops, _overloads, _overloads_shape, _row, _rows
 from ._create import (
     arange,
     empty,
@@ -20,6 +20,7 @@ from ._create import (
     full,
     full_like,
     linspace,
+    logspace,
     ones,
     ones_like,
     rand,
@@ -28,6 +29,8 @@ from ._create import (
     randn,
     randn_like,
     randperm,
+    tril_indices,
+    triu_indices,
     zeros,
     zeros_like,
 )
@@ -60,7 +63,6 @@ from . import autograd, cuda, func, linalg, nn, optim, random, utils
 from ._overloads import (
     allclose,
     broadcast_shapes,
-    broadcast_tensors,
     chunk,
     clamp,
     clamp_,
@@ -87,7 +89,6 @@ from ._overloads import (
     squeeze,
     std,
     std_mean,
-    t,
     var,
     var_mean,
     where,
@@ -134,6 +135,8 @@ pi = _dtype.np.pi
 e = _dtype.np.e
 newaxis = None
 
+for _function in _overloads_shape.FUNCTIONS:
+    globals()[_function.__name__] = _function
 # Every op of the catalog whose torch signature is its row's is a function here.
 for _name, _value in vars(_ops).items():
     if not _name.startswith("_") and getattr(_value, "__module__", "") == _ops.__name__:
@@ -155,8 +158,6 @@ _aliases = {
     "arctan": "atan",
     "arcsin": "asin",
     "arccos": "acos",
-    "swapaxes": "transpose",
-    "swapdims": "transpose",
 }
 for _name, _of in _aliases.items():
     if hasattr(_ops, _of) and not hasattr(_ops, _name):
@@ -171,7 +172,7 @@ for _name in (
 ):
     if hasattr(_ops, _name) and not hasattr(Tensor, _name):
         setattr(Tensor, _name, getattr(_ops, _name))
-for _method in _overloads.METHODS:
+for _method in (*_overloads.METHODS, *_overloads_shape.METHODS):
     setattr(Tensor, _method.__name__, _method)
 for _name, _method in _overloads.ALIASES.items():
     setattr(Tensor, _name, _method)

@@ -147,9 +147,62 @@ def linspace(
 ) -> Any:
     """`steps` numbers from `start` to `end`, both included."""
     _device.check(device)
-    start, end = (v.item() if hasattr(v, "item") else v for v in (start, end))
-    made = call(ROWS["linspace"], (start, end, steps, _kind(dtype)), out)
-    return _finish(made, requires_grad)
+    start, end = _ends("linspace", start, end)
+    kind = out.dtype if dtype is None and out is not None else _kind(dtype)
+    return _finish(call(ROWS["linspace"], (start, end, steps, kind), out), requires_grad)
+
+
+def _ends(name: str, start: Any, end: Any) -> Any:
+    """Start and end as numbers; they may be tensors without dims."""
+    for what, value in (("start", start), ("end", end)):
+        if hasattr(value, "_sizes") and value.dim():
+            raise RuntimeError(
+                f"{name} only supports 0-dimensional start and end tensors, but got {what} with "
+                f"{value.dim()} dimension(s)."
+            )
+    return (v.item() if hasattr(v, "item") else v for v in (start, end))
+
+
+def logspace(
+    start: Any,
+    end: Any,
+    steps: int,
+    base: float = 10.0,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Any:
+    """`steps` powers of `base`, from `base ** start` to `base ** end`."""
+    _device.check(device)
+    start, end = _ends("logspace", start, end)
+    kind = out.dtype if dtype is None and out is not None else _kind(dtype)
+    return _finish(call(ROWS["logspace"], (start, end, steps, base, kind), out), requires_grad)
+
+
+def _triangle(name: str) -> Any:
+    def make(
+        row: int,
+        col: int,
+        offset: int = 0,
+        *,
+        dtype: Any = None,
+        device: Any = None,
+        layout: Any = None,
+    ) -> Any:
+        _device.check(device)
+        kind = _dtype.int64 if dtype is None else _dtype.of(dtype)
+        return call(ROWS[name], (row, col, offset, kind))
+
+    make.__name__ = name
+    make.__doc__ = f"Rows and columns of the places of a matrix, see `{name}` in the catalog."
+    return make
+
+
+tril_indices = _triangle("tril_indices")
+triu_indices = _triangle("triu_indices")
 
 
 def eye(

@@ -6,6 +6,7 @@ unsqueeze; what is left (tensors, lists, masks) becomes one index or index_put_.
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -40,11 +41,18 @@ def _plain(item: Any) -> Any:
 
 
 def _expand(key: Any) -> list[Any]:
-    """A key as a list of items; a list of slices or the like counts as a tuple."""
+    """A key as a list of items; a short list that holds more than numbers counts as a tuple."""
     if isinstance(key, tuple):
         return list(key)
-    if isinstance(key, list) and any(
-        isinstance(k, (slice, tuple)) or k is None or k is Ellipsis for k in key
+    if (
+        isinstance(key, list)
+        and len(key) < 32
+        and any(
+            isinstance(k, (slice, tuple, list, np.ndarray, _row.Tensor))
+            or k is None
+            or k is Ellipsis
+            for k in key
+        )
     ):
         return list(key)
     return [key]
@@ -91,8 +99,6 @@ def _view(x: Any, key: Any) -> tuple[Any, list[Any]]:
     if taken > rank:
         raise IndexError(f"too many indices for tensor of dimension {rank}{here()}")
     left = rank - taken
-    if sum(item is Ellipsis for item in items) > 1:
-        raise IndexError(f"an index can only have a single ellipsis ('...'){here()}")
     dim = 0
     indices: list[Any] = []
     for item in items:
@@ -115,9 +121,13 @@ def _view(x: Any, key: Any) -> tuple[Any, list[Any]]:
             x = call(ROWS["select"], (x, dim, int(item)))
         else:
             index = _as_index(item)
-            taken = index.dim() if index.dtype in (_dtype.bool_, _dtype.uint8) else 1
+            masks = index.dtype in (_dtype.bool_, _dtype.uint8)
+            if index.dim() == 0 and not masks:  # an int, as torch reads it
+                x = call(ROWS["select"], (x, dim, int(index.item())))
+                continue
+            taken = index.dim() if masks else 1
             _check_mask(index, x, dim)
-            if index.dim() == 0 and index.dtype is _dtype.bool_:
+            if index.dim() == 0:
                 x = call(ROWS["unsqueeze"], (x, dim))
                 index, taken = index.reshape(1), 1
             indices += [index] + [Ellipsis] * (taken - 1)
@@ -132,6 +142,8 @@ def _check_mask(index: Any, x: Any, dim: int) -> None:
     if index.dtype not in (_dtype.bool_, _dtype.uint8):
         return
     shape = x._sizes()
+    if dim + index.dim() > len(shape):
+        raise IndexError(f"too many indices for tensor of dimension {len(shape)}{here()}")
     for i, size in enumerate(index._sizes()):
         if shape[dim + i] != size:
             raise IndexError(
@@ -141,15 +153,24 @@ def _check_mask(index: Any, x: Any, dim: int) -> None:
 
 
 def _bound(value: Any) -> int | None:
-    return None if value is None else int(value)
+    try:
+        return None if value is None else operator.index(value)
+    except TypeError:
+        raise TypeError(
+            f"slice indices must be integers or None or have an __index__ method{here()}"
+        ) from None
 
 
 def _slice(x: Any, dim: int, item: slice) -> Any:
-    step = 1 if item.step is None else int(item.step)
+    step = _bound(item.step)
+    step = 1 if step is None else step
     if step <= 0:
         raise ValueError(f"step must be greater than zero{here()}")
     start, stop = _bound(item.start), _bound(item.stop)
-    size = x._sizes()[dim]
+    shape = x._sizes()
+    if dim >= len(shape):
+        raise IndexError(f"too many indices for tensor of dimension {len(shape)}{here()}")
+    size = shape[dim]
     first, last, _ = slice(start, stop, step).indices(size)
     if first == 0 and last == size and step == 1:
         return x
@@ -207,7 +228,7 @@ def _host_take(x: Any, key: Any) -> Any:
 def set_(x: Any, key: Any, value: Any) -> None:
     """x[key] = value"""
     if not isinstance(value, (_row.Tensor, int, float, np.generic)):
-        value = _host.as_tensor(value)
+        value = _host.tensor(value, dtype=x.dtype)
     viewed, indices = _view(x, key)
     if viewed is x and not indices:
         viewed = x
@@ -216,8 +237,7 @@ def set_(x: Any, key: Any, value: Any) -> None:
         return
     if not isinstance(value, _row.Tensor):
         value = _host.tensor(value, dtype=x.dtype)
-    elif value.dtype is not x.dtype:
-        value = value.to(x.dtype)
+    value = _without_leading_ones(value)
     _check_leaf(x)
     call_(ROWS["index_put_"], (viewed, value, indices, False))
     _after(x, viewed, value)
@@ -226,15 +246,18 @@ def set_(x: Any, key: Any, value: Any) -> None:
 def _write(x: Any, viewed: Any, value: Any) -> None:
     _check_leaf(x)
     if isinstance(value, _row.Tensor):
-        shape, have = viewed._sizes(), value._sizes()
-        while len(have) > len(shape) and have[0] == 1:
-            have = have[1:]
-        if have != value._sizes():
-            value = value.reshape(have)
-        call_(ROWS["copy_"], (viewed, value))
+        call_(ROWS["copy_"], (viewed, _without_leading_ones(value)))
     else:
         call_(ROWS["fill_"], (viewed, value.item() if hasattr(value, "item") else value))
     _after(x, viewed, value)
+
+
+def _without_leading_ones(value: Any) -> Any:
+    shape = value._sizes()
+    kept = shape
+    while kept and kept[0] == 1:
+        kept = kept[1:]
+    return value if kept == shape else value.reshape(kept)
 
 
 def _check_leaf(x: Any) -> None:

@@ -1024,36 +1024,40 @@ def relu_(input: Tensor) -> Any:
     return call_(ROWS["relu"], (input,))
 
 
-def full(size: int | Sequence[int], fill_value: Number, *, dtype: dtype_type) -> Any:
+def full(
+    size: int | Sequence[int], fill_value: Number, *, dtype: dtype_type, out: Any = None
+) -> Any:
     """A tensor of fill_value.
 
     full(int[] size, Scalar fill_value, *, dtype dtype) -> Tensor
     """
-    return call(ROWS["full"], (size, fill_value, dtype))
+    return call(ROWS["full"], (size, fill_value, dtype), out)
 
 
-def arange(start: Number, end: Number, step: Number = 1, *, dtype: dtype_type = REQUIRED) -> Any:
+def arange(
+    start: Number, end: Number, step: Number = 1, *, dtype: dtype_type = REQUIRED, out: Any = None
+) -> Any:
     """start, start + step, ... below end.
 
     arange(Scalar start, Scalar end, Scalar step=1, *, dtype dtype) -> Tensor
     """
-    return call(ROWS["arange"], (start, end, step, dtype))
+    return call(ROWS["arange"], (start, end, step, dtype), out)
 
 
-def linspace(start: Number, end: Number, steps: int, *, dtype: dtype_type) -> Any:
+def linspace(start: Number, end: Number, steps: int, *, dtype: dtype_type, out: Any = None) -> Any:
     """steps values from start to end, both included.
 
     linspace(Scalar start, Scalar end, int steps, *, dtype dtype) -> Tensor
     """
-    return call(ROWS["linspace"], (start, end, steps, dtype))
+    return call(ROWS["linspace"], (start, end, steps, dtype), out)
 
 
-def eye(size: int | Sequence[int], *, dtype: dtype_type) -> Any:
+def eye(size: int | Sequence[int], *, dtype: dtype_type, out: Any = None) -> Any:
     """Ones on the diagonal.
 
     eye(int[] size, *, dtype dtype) -> Tensor
     """
-    return call(ROWS["eye"], (size, dtype))
+    return call(ROWS["eye"], (size, dtype), out)
 
 
 def to(input: Tensor, dtype: dtype_type) -> Any:
@@ -1104,6 +1108,46 @@ def fill_(input: Tensor, value: Tensor | Number) -> Any:
     return call_(ROWS["fill_"], (input, value))
 
 
+def fill(input: Tensor, value: Tensor | Number) -> Any:
+    """A tensor like input with every element value.
+
+    fill(Tensor input, Operand value) -> Tensor
+    """
+    return call(ROWS["fill"], (input, value))
+
+
+def logspace(
+    start: Number,
+    end: Number,
+    steps: int,
+    base: Number = 10.0,
+    *,
+    dtype: dtype_type = REQUIRED,
+    out: Any = None,
+) -> Any:
+    """base ** start to base ** end in steps values, evenly spaced exponents.
+
+    logspace(Scalar start, Scalar end, int steps, Scalar base=10.0, *, dtype dtype) -> Tensor
+    """
+    return call(ROWS["logspace"], (start, end, steps, base, dtype), out)
+
+
+def tril_indices(row: int, col: int, offset: int = 0, *, dtype: dtype_type = REQUIRED) -> Any:
+    """Rows and columns of the places on and below a diagonal of a row x col matrix, row by row.
+
+    tril_indices(int row, int col, int offset=0, *, dtype dtype) -> Tensor
+    """
+    return call(ROWS["tril_indices"], (row, col, offset, dtype))
+
+
+def triu_indices(row: int, col: int, offset: int = 0, *, dtype: dtype_type = REQUIRED) -> Any:
+    """Rows and columns of the places on and above a diagonal of a row x col matrix, row by row.
+
+    triu_indices(int row, int col, int offset=0, *, dtype dtype) -> Tensor
+    """
+    return call(ROWS["triu_indices"], (row, col, offset, dtype))
+
+
 def view(input: Tensor, size: int | Sequence[int]) -> Any:
     """The same elements in other sizes, sharing memory; one size may be -1.
 
@@ -1118,6 +1162,11 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Any:
     transpose(Tensor input, int dim0, int dim1) -> Tensor
     """
     return call(ROWS["transpose"], (input, dim0, dim1))
+
+
+def transpose_(input: Tensor, dim0: int, dim1: int) -> Any:
+    """`transpose` in place: the result is written to `input`."""
+    return call_(ROWS["transpose"], (input, dim0, dim1))
 
 
 def permute(input: Tensor, dims: int | Sequence[int]) -> Any:
@@ -1146,6 +1195,13 @@ def squeeze(input: Tensor, dim: int | Sequence[int] | None = None, *, axis: Any 
     return call(ROWS["squeeze"], (input, dim))
 
 
+def squeeze_(input: Tensor, dim: int | Sequence[int] | None = None, *, axis: Any = None) -> Any:
+    """`squeeze` in place: the result is written to `input`."""
+    if axis is not None:
+        dim = axis
+    return call_(ROWS["squeeze"], (input, dim))
+
+
 def unsqueeze(input: Tensor, dim: int = REQUIRED, *, axis: Any = None) -> Any:
     """With a new dimension of size 1.
 
@@ -1154,6 +1210,13 @@ def unsqueeze(input: Tensor, dim: int = REQUIRED, *, axis: Any = None) -> Any:
     if axis is not None:
         dim = axis
     return call(ROWS["unsqueeze"], (input, dim))
+
+
+def unsqueeze_(input: Tensor, dim: int = REQUIRED, *, axis: Any = None) -> Any:
+    """`unsqueeze` in place: the result is written to `input`."""
+    if axis is not None:
+        dim = axis
+    return call_(ROWS["unsqueeze"], (input, dim))
 
 
 def select(input: Tensor, dim: int = REQUIRED, index: int = REQUIRED, *, axis: Any = None) -> Any:
@@ -1222,6 +1285,16 @@ def as_strided(
     return call(ROWS["as_strided"], (input, size, stride, storage_offset))
 
 
+def as_strided_(
+    input: Tensor,
+    size: int | Sequence[int],
+    stride: int | Sequence[int],
+    storage_offset: int | None = None,
+) -> Any:
+    """`as_strided` in place: the result is written to `input`."""
+    return call_(ROWS["as_strided"], (input, size, stride, storage_offset))
+
+
 def split_with_sizes(
     input: Tensor, split_sizes: int | Sequence[int], dim: int = 0, *, axis: Any = None
 ) -> Any:
@@ -1250,6 +1323,69 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Any:
     unfold(Tensor input, int dimension, int size, int step) -> Tensor
     """
     return call(ROWS["unfold"], (input, dimension, size, step))
+
+
+def swapaxes(input: Tensor, axis0: int, axis1: int) -> Any:
+    """Two dimensions swapped.
+
+    swapaxes(Tensor input, int axis0, int axis1) -> Tensor
+    """
+    return call(ROWS["swapaxes"], (input, axis0, axis1))
+
+
+def swapaxes_(input: Tensor, axis0: int, axis1: int) -> Any:
+    """`swapaxes` in place: the result is written to `input`."""
+    return call_(ROWS["swapaxes"], (input, axis0, axis1))
+
+
+def swapdims(input: Tensor, dim0: int, dim1: int) -> Any:
+    """Two dimensions swapped.
+
+    swapdims(Tensor input, int dim0, int dim1) -> Tensor
+    """
+    return call(ROWS["swapdims"], (input, dim0, dim1))
+
+
+def swapdims_(input: Tensor, dim0: int, dim1: int) -> Any:
+    """`swapdims` in place: the result is written to `input`."""
+    return call_(ROWS["swapdims"], (input, dim0, dim1))
+
+
+def t(input: Tensor) -> Any:
+    """A matrix transposed; a vector or a scalar as it is. Errors for more dimensions.
+
+    t(Tensor input) -> Tensor
+    """
+    return call(ROWS["t"], (input,))
+
+
+def t_(input: Tensor) -> Any:
+    """`t` in place: the result is written to `input`."""
+    return call_(ROWS["t"], (input,))
+
+
+def movedim(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Any:
+    """The dimensions source at the places destination; the others keep their order.
+
+    movedim(Tensor input, int[] source, int[] destination) -> Tensor
+    """
+    return call(ROWS["movedim"], (input, source, destination))
+
+
+def moveaxis(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Any:
+    """The dimensions source at the places destination; the others keep their order.
+
+    moveaxis(Tensor input, int[] source, int[] destination) -> Tensor
+    """
+    return call(ROWS["moveaxis"], (input, source, destination))
+
+
+def broadcast_to(input: Tensor, size: int | Sequence[int]) -> Any:
+    """input shown in the sizes it broadcasts to, without a copy.
+
+    broadcast_to(Tensor input, int[] size) -> Tensor
+    """
+    return call(ROWS["broadcast_to"], (input, size))
 
 
 def reshape(input: Tensor, shape: int | Sequence[int]) -> Any:
@@ -1286,6 +1422,347 @@ def stack(tensors: Sequence[Tensor], dim: int = 0, *, axis: Any = None, out: Any
     if axis is not None:
         dim = axis
     return call(ROWS["stack"], (tensors, dim), out)
+
+
+def atleast_1d(input: Tensor) -> Any:
+    """input as a view with at least 1 dimensions.
+
+    atleast_1d(Tensor input) -> Tensor
+    """
+    return call(ROWS["atleast_1d"], (input,))
+
+
+def atleast_2d(input: Tensor) -> Any:
+    """input as a view with at least 2 dimensions.
+
+    atleast_2d(Tensor input) -> Tensor
+    """
+    return call(ROWS["atleast_2d"], (input,))
+
+
+def atleast_3d(input: Tensor) -> Any:
+    """input as a view with at least 3 dimensions.
+
+    atleast_3d(Tensor input) -> Tensor
+    """
+    return call(ROWS["atleast_3d"], (input,))
+
+
+def ravel(input: Tensor) -> Any:
+    """The elements in order, as one dimension; a view where one exists.
+
+    ravel(Tensor input) -> Tensor
+    """
+    return call(ROWS["ravel"], (input,))
+
+
+def unflatten(
+    input: Tensor, dim: int = REQUIRED, sizes: int | Sequence[int] = REQUIRED, *, axis: Any = None
+) -> Any:
+    """dim seen as several dimensions; one of sizes may be -1.
+
+    unflatten(Tensor input, int dim, int[] sizes) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["unflatten"], (input, dim, sizes))
+
+
+def sum_to_size(input: Tensor, size: int | Sequence[int]) -> Any:
+    """Summed over the dimensions in which size broadcasts to the input's sizes.
+
+    sum_to_size(Tensor input, int[] size) -> Tensor
+    """
+    return call(ROWS["sum_to_size"], (input, size))
+
+
+def repeat(input: Tensor, repeats: int | Sequence[int]) -> Any:
+    """A copy with dimension d repeated repeats[d] times; further repeats lead.
+
+    repeat(Tensor input, int[] repeats) -> Tensor
+    """
+    return call(ROWS["repeat"], (input, repeats))
+
+
+def tile(input: Tensor, dims: int | Sequence[int]) -> Any:
+    """A copy with the last dimensions repeated dims times.
+
+    tile(Tensor input, int[] dims) -> Tensor
+    """
+    return call(ROWS["tile"], (input, dims))
+
+
+def roll(
+    input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None
+) -> Any:
+    """Elements moved by shifts along dims, around the end; without dims as one vector.
+
+    roll(Tensor input, int[] shifts, int[]? dims=None) -> Tensor
+    """
+    return call(ROWS["roll"], (input, shifts, dims))
+
+
+def rot90(input: Tensor, k: int = 1, dims: int | Sequence[int] = (0, 1)) -> Any:
+    """Turned by 90 degrees k times in the plane of dims, from the first to the second.
+
+    rot90(Tensor input, int k=1, int[] dims=[0,1]) -> Tensor
+    """
+    return call(ROWS["rot90"], (input, k, dims))
+
+
+def fliplr(input: Tensor) -> Any:
+    """The order of dimension 1 reversed.
+
+    fliplr(Tensor input) -> Tensor
+    """
+    return call(ROWS["fliplr"], (input,))
+
+
+def flipud(input: Tensor) -> Any:
+    """The order of dimension 0 reversed.
+
+    flipud(Tensor input) -> Tensor
+    """
+    return call(ROWS["flipud"], (input,))
+
+
+def hstack(tensors: Sequence[Tensor], *, out: Any = None) -> Any:
+    """Joined along dimension 1, vectors along dimension 0.
+
+    hstack(Tensor[] tensors) -> Tensor
+    """
+    return call(ROWS["hstack"], (tensors,), out)
+
+
+def vstack(tensors: Sequence[Tensor], *, out: Any = None) -> Any:
+    """Joined along dimension 0; vectors are rows.
+
+    vstack(Tensor[] tensors) -> Tensor
+    """
+    return call(ROWS["vstack"], (tensors,), out)
+
+
+def row_stack(tensors: Sequence[Tensor], *, out: Any = None) -> Any:
+    """Joined along dimension 0; vectors are rows.
+
+    row_stack(Tensor[] tensors) -> Tensor
+    """
+    return call(ROWS["row_stack"], (tensors,), out)
+
+
+def dstack(tensors: Sequence[Tensor], *, out: Any = None) -> Any:
+    """Joined along dimension 2; vectors and matrices get it.
+
+    dstack(Tensor[] tensors) -> Tensor
+    """
+    return call(ROWS["dstack"], (tensors,), out)
+
+
+def column_stack(tensors: Sequence[Tensor], *, out: Any = None) -> Any:
+    """Joined along dimension 1; vectors are columns.
+
+    column_stack(Tensor[] tensors) -> Tensor
+    """
+    return call(ROWS["column_stack"], (tensors,), out)
+
+
+def meshgrid(tensors: Sequence[Tensor], *, indexing: str = "ij") -> Any:
+    """Grids of the coordinates in vectors; 'xy' swaps the first two.
+
+    meshgrid(Tensor[] tensors, *, str indexing='ij') -> Tensor[]
+    """
+    return call(ROWS["meshgrid"], (tensors, indexing))
+
+
+def cartesian_prod(tensors: Sequence[Tensor]) -> Any:
+    """All tuples of elements of the vectors, one a row.
+
+    cartesian_prod(Tensor[] tensors) -> Tensor
+    """
+    return call(ROWS["cartesian_prod"], (tensors,))
+
+
+def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Any:
+    """All groups of r elements of a vector, in order, one a row.
+
+    combinations(Tensor input, int r=2, bool with_replacement=False) -> Tensor
+    """
+    return call(ROWS["combinations"], (input, r, with_replacement))
+
+
+def tensor_split(
+    input: Tensor,
+    sections: int | None = None,
+    indices: int | Sequence[int] | None = None,
+    dim: int = 0,
+    *,
+    axis: Any = None,
+) -> Any:
+    """sections parts of dim, the first ones larger by one, or the parts between indices.
+
+    tensor_split(Tensor input, int? sections=None, int[]? indices=None, int dim=0) -> Tensor[]
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["tensor_split"], (input, sections, indices, dim))
+
+
+def hsplit(
+    input: Tensor, sections: int | None = None, indices: int | Sequence[int] | None = None
+) -> Any:
+    """Equal parts, or parts between indices, of dimension 1, of a vector's dimension 0.
+
+    hsplit(Tensor input, int? sections=None, int[]? indices=None) -> Tensor[]
+    """
+    return call(ROWS["hsplit"], (input, sections, indices))
+
+
+def vsplit(
+    input: Tensor, sections: int | None = None, indices: int | Sequence[int] | None = None
+) -> Any:
+    """Equal parts, or parts between indices, of dimension 0.
+
+    vsplit(Tensor input, int? sections=None, int[]? indices=None) -> Tensor[]
+    """
+    return call(ROWS["vsplit"], (input, sections, indices))
+
+
+def dsplit(
+    input: Tensor, sections: int | None = None, indices: int | Sequence[int] | None = None
+) -> Any:
+    """Equal parts, or parts between indices, of dimension 2.
+
+    dsplit(Tensor input, int? sections=None, int[]? indices=None) -> Tensor[]
+    """
+    return call(ROWS["dsplit"], (input, sections, indices))
+
+
+def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0, *, axis: Any = None) -> Any:
+    """At most chunks parts of one size; the last may be smaller.
+
+    unsafe_chunk(Tensor input, int chunks, int dim=0) -> Tensor[]
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["unsafe_chunk"], (input, chunks, dim))
+
+
+def unsafe_split(tensor: Tensor, split_size: int, dim: int = 0, *, axis: Any = None) -> Any:
+    """Parts of split_size; the last may be smaller.
+
+    unsafe_split(Tensor tensor, int split_size, int dim=0) -> Tensor[]
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["unsafe_split"], (tensor, split_size, dim))
+
+
+def unsafe_split_with_sizes(
+    input: Tensor, split_sizes: int | Sequence[int], dim: int = 0, *, axis: Any = None
+) -> Any:
+    """Consecutive parts of dim.
+
+    unsafe_split_with_sizes(Tensor input, int[] split_sizes, int dim=0) -> Tensor[]
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["unsafe_split_with_sizes"], (input, split_sizes, dim))
+
+
+def broadcast_tensors(tensors: Sequence[Tensor]) -> Any:
+    """The tensors shown in their common sizes, without copies.
+
+    broadcast_tensors(Tensor[] tensors) -> Tensor[]
+    """
+    return call(ROWS["broadcast_tensors"], (tensors,))
+
+
+def diag(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Any:
+    """The diagonal of a matrix as a vector, or a matrix with a vector on its diagonal.
+
+    diag(Tensor input, int diagonal=0) -> Tensor
+    """
+    return call(ROWS["diag"], (input, diagonal), out)
+
+
+def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+    """The last dimension on the diagonal of two new dimensions; the rest is 0.
+
+    diag_embed(Tensor input, int offset=0, int dim1=-2, int dim2=-1) -> Tensor
+    """
+    return call(ROWS["diag_embed"], (input, offset, dim1, dim2))
+
+
+def diagflat(input: Tensor, offset: int = 0) -> Any:
+    """A matrix with all elements on its diagonal.
+
+    diagflat(Tensor input, int offset=0) -> Tensor
+    """
+    return call(ROWS["diagflat"], (input, offset))
+
+
+def diagonal_scatter(
+    input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1
+) -> Any:
+    """input with src on a diagonal.
+
+    diagonal_scatter(Tensor input, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor
+    """
+    return call(ROWS["diagonal_scatter"], (input, src, offset, dim1, dim2))
+
+
+def select_scatter(
+    input: Tensor, src: Tensor, dim: int = REQUIRED, index: int = REQUIRED, *, axis: Any = None
+) -> Any:
+    """input with src at one index of dim.
+
+    select_scatter(Tensor input, Tensor src, int dim, int index) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["select_scatter"], (input, src, dim, index))
+
+
+def slice_scatter(
+    input: Tensor,
+    src: Tensor,
+    dim: int = 0,
+    start: int | None = None,
+    end: int | None = None,
+    step: int = 1,
+    *,
+    axis: Any = None,
+) -> Any:
+    """input with src in input[start:end:step] along dim.
+
+    slice_scatter(Tensor input, Tensor src, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["slice_scatter"], (input, src, dim, start, end, step))
+
+
+def as_strided_scatter(
+    input: Tensor,
+    src: Tensor,
+    size: int | Sequence[int],
+    stride: int | Sequence[int],
+    storage_offset: int | None = None,
+) -> Any:
+    """input with src in the place of as_strided(size, stride, storage_offset).
+
+    as_strided_scatter(Tensor input, Tensor src, int[] size, int[] stride, int? storage_offset=None) -> Tensor
+    """
+    return call(ROWS["as_strided_scatter"], (input, src, size, stride, storage_offset))
+
+
+def constant_pad_nd(input: Tensor, pad: int | Sequence[int], value: Number = 0) -> Any:
+    """value around input: before and after the last dimension, then the one before it; negative
+    numbers cut off.
+
+        constant_pad_nd(Tensor input, int[] pad, Scalar value=0) -> Tensor
+    """
+    return call(ROWS["constant_pad_nd"], (input, pad, value))
 
 
 def sum(
@@ -1683,7 +2160,12 @@ def index_put_(
 
 
 def index_select(
-    input: Tensor, dim: int = REQUIRED, index: Tensor = REQUIRED, *, axis: Any = None
+    input: Tensor,
+    dim: int = REQUIRED,
+    index: Tensor = REQUIRED,
+    *,
+    axis: Any = None,
+    out: Any = None,
 ) -> Any:
     """The entries of dim that index names.
 
@@ -1691,11 +2173,16 @@ def index_select(
     """
     if axis is not None:
         dim = axis
-    return call(ROWS["index_select"], (input, dim, index))
+    return call(ROWS["index_select"], (input, dim, index), out)
 
 
 def gather(
-    input: Tensor, dim: int = REQUIRED, index: Tensor = REQUIRED, *, axis: Any = None
+    input: Tensor,
+    dim: int = REQUIRED,
+    index: Tensor = REQUIRED,
+    *,
+    axis: Any = None,
+    out: Any = None,
 ) -> Any:
     """out[i][j] = input[index[i][j]][j] for dim 0, and so on.
 
@@ -1703,38 +2190,42 @@ def gather(
     """
     if axis is not None:
         dim = axis
-    return call(ROWS["gather"], (input, dim, index))
+    return call(ROWS["gather"], (input, dim, index), out)
 
 
 def scatter(
     input: Tensor,
     dim: int = REQUIRED,
     index: Tensor = REQUIRED,
-    src: Tensor = REQUIRED,
+    src: Tensor | Number = REQUIRED,
     *,
+    reduce: str | None = None,
     axis: Any = None,
+    out: Any = None,
 ) -> Any:
-    """input with src written where index says along dim.
+    """input with src, a tensor or a number, written where index says along dim; reduce 'add' or
+    'multiply' combines instead.
 
-    scatter(Tensor input, int dim, Tensor index, Tensor src) -> Tensor
+        scatter(Tensor input, int dim, Tensor index, Operand src, *, str? reduce=None) -> Tensor
     """
     if axis is not None:
         dim = axis
-    return call(ROWS["scatter"], (input, dim, index, src))
+    return call(ROWS["scatter"], (input, dim, index, src, reduce), out)
 
 
 def scatter_(
     input: Tensor,
     dim: int = REQUIRED,
     index: Tensor = REQUIRED,
-    src: Tensor = REQUIRED,
+    src: Tensor | Number = REQUIRED,
     *,
+    reduce: str | None = None,
     axis: Any = None,
 ) -> Any:
     """`scatter` in place: the result is written to `input`."""
     if axis is not None:
         dim = axis
-    return call_(ROWS["scatter"], (input, dim, index, src))
+    return call_(ROWS["scatter"], (input, dim, index, src, reduce))
 
 
 def scatter_add(
@@ -1744,6 +2235,7 @@ def scatter_add(
     src: Tensor = REQUIRED,
     *,
     axis: Any = None,
+    out: Any = None,
 ) -> Any:
     """input with src added where index says along dim.
 
@@ -1751,7 +2243,7 @@ def scatter_add(
     """
     if axis is not None:
         dim = axis
-    return call(ROWS["scatter_add"], (input, dim, index, src))
+    return call(ROWS["scatter_add"], (input, dim, index, src), out)
 
 
 def scatter_add_(
@@ -1776,6 +2268,7 @@ def index_add(
     *,
     alpha: Number = 1,
     axis: Any = None,
+    out: Any = None,
 ) -> Any:
     """input with alpha * source added to the entries index names.
 
@@ -1783,7 +2276,7 @@ def index_add(
     """
     if axis is not None:
         dim = axis
-    return call(ROWS["index_add"], (input, dim, index, source, alpha))
+    return call(ROWS["index_add"], (input, dim, index, source, alpha), out)
 
 
 def index_add_(
@@ -1801,20 +2294,20 @@ def index_add_(
     return call_(ROWS["index_add"], (input, dim, index, source, alpha))
 
 
-def nonzero(input: Tensor) -> Any:
+def nonzero(input: Tensor, *, out: Any = None) -> Any:
     """The places of the elements that are not zero, one a row.
 
     nonzero(Tensor input) -> Tensor
     """
-    return call(ROWS["nonzero"], (input,))
+    return call(ROWS["nonzero"], (input,), out)
 
 
-def masked_select(input: Tensor, mask: Tensor) -> Any:
+def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Any:
     """The elements where mask is true, as one vector.
 
     masked_select(Tensor input, Tensor mask) -> Tensor
     """
-    return call(ROWS["masked_select"], (input, mask))
+    return call(ROWS["masked_select"], (input, mask), out)
 
 
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Any:
@@ -1838,20 +2331,30 @@ def flip(input: Tensor, dims: int | Sequence[int]) -> Any:
     return call(ROWS["flip"], (input, dims))
 
 
-def tril(input: Tensor, diagonal: int = 0) -> Any:
+def tril(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Any:
     """The part on and below a diagonal; the rest is 0.
 
     tril(Tensor input, int diagonal=0) -> Tensor
     """
-    return call(ROWS["tril"], (input, diagonal))
+    return call(ROWS["tril"], (input, diagonal), out)
 
 
-def triu(input: Tensor, diagonal: int = 0) -> Any:
+def tril_(input: Tensor, diagonal: int = 0) -> Any:
+    """`tril` in place: the result is written to `input`."""
+    return call_(ROWS["tril"], (input, diagonal))
+
+
+def triu(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Any:
     """The part on and above a diagonal; the rest is 0.
 
     triu(Tensor input, int diagonal=0) -> Tensor
     """
-    return call(ROWS["triu"], (input, diagonal))
+    return call(ROWS["triu"], (input, diagonal), out)
+
+
+def triu_(input: Tensor, diagonal: int = 0) -> Any:
+    """`triu` in place: the result is written to `input`."""
+    return call_(ROWS["triu"], (input, diagonal))
 
 
 def sort(
@@ -2153,6 +2656,217 @@ def nll_loss_rows(
     nll_loss_rows(Tensor input, Tensor target, Tensor? weight, str reduction, int ignore_index) -> (Tensor loss, Tensor total_weight)
     """
     return call(ROWS["nll_loss_rows"], (input, target, weight, reduction, ignore_index))
+
+
+def repeat_interleave(
+    input: Tensor,
+    repeats: Tensor | Number,
+    dim: int | None = None,
+    *,
+    output_size: int | None = None,
+    axis: Any = None,
+) -> Any:
+    """Every entry of dim repeated by its own number; without dim of input as one vector.
+
+    repeat_interleave(Tensor input, Operand repeats, int? dim=None, *, int? output_size=None) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["repeat_interleave"], (input, repeats, dim, output_size))
+
+
+def scatter_reduce(
+    input: Tensor,
+    dim: int = REQUIRED,
+    index: Tensor = REQUIRED,
+    src: Tensor = REQUIRED,
+    reduce: str = REQUIRED,
+    *,
+    include_self: bool = True,
+    axis: Any = None,
+    out: Any = None,
+) -> Any:
+    """input combined with src where index says along dim; reduce is 'sum', 'prod', 'mean', 'amax'
+    or 'amin'; without include_self the old values do not count.
+
+        scatter_reduce(Tensor input, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["scatter_reduce"], (input, dim, index, src, reduce, include_self), out)
+
+
+def scatter_reduce_(
+    input: Tensor,
+    dim: int = REQUIRED,
+    index: Tensor = REQUIRED,
+    src: Tensor = REQUIRED,
+    reduce: str = REQUIRED,
+    *,
+    include_self: bool = True,
+    axis: Any = None,
+) -> Any:
+    """`scatter_reduce` in place: the result is written to `input`."""
+    if axis is not None:
+        dim = axis
+    return call_(ROWS["scatter_reduce"], (input, dim, index, src, reduce, include_self))
+
+
+def index_reduce(
+    input: Tensor,
+    dim: int = REQUIRED,
+    index: Tensor = REQUIRED,
+    source: Tensor = REQUIRED,
+    reduce: str = REQUIRED,
+    *,
+    include_self: bool = True,
+    axis: Any = None,
+    out: Any = None,
+) -> Any:
+    """input with the entries of dim that index names combined with source's; reduce is 'prod',
+    'mean', 'amax' or 'amin'.
+
+        index_reduce(Tensor input, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["index_reduce"], (input, dim, index, source, reduce, include_self), out)
+
+
+def index_reduce_(
+    input: Tensor,
+    dim: int = REQUIRED,
+    index: Tensor = REQUIRED,
+    source: Tensor = REQUIRED,
+    reduce: str = REQUIRED,
+    *,
+    include_self: bool = True,
+    axis: Any = None,
+) -> Any:
+    """`index_reduce` in place: the result is written to `input`."""
+    if axis is not None:
+        dim = axis
+    return call_(ROWS["index_reduce"], (input, dim, index, source, reduce, include_self))
+
+
+def index_fill(
+    input: Tensor,
+    dim: int = REQUIRED,
+    index: Tensor = REQUIRED,
+    value: Tensor | Number = REQUIRED,
+    *,
+    axis: Any = None,
+) -> Any:
+    """input with value in the entries of dim that index names.
+
+    index_fill(Tensor input, int dim, Tensor index, Operand value) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["index_fill"], (input, dim, index, value))
+
+
+def index_fill_(
+    input: Tensor,
+    dim: int = REQUIRED,
+    index: Tensor = REQUIRED,
+    value: Tensor | Number = REQUIRED,
+    *,
+    axis: Any = None,
+) -> Any:
+    """`index_fill` in place: the result is written to `input`."""
+    if axis is not None:
+        dim = axis
+    return call_(ROWS["index_fill"], (input, dim, index, value))
+
+
+def index_copy(
+    input: Tensor,
+    dim: int = REQUIRED,
+    index: Tensor = REQUIRED,
+    source: Tensor = REQUIRED,
+    *,
+    axis: Any = None,
+    out: Any = None,
+) -> Any:
+    """input with source's entries of dim written to those index names.
+
+    index_copy(Tensor input, int dim, Tensor index, Tensor source) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["index_copy"], (input, dim, index, source), out)
+
+
+def index_copy_(
+    input: Tensor,
+    dim: int = REQUIRED,
+    index: Tensor = REQUIRED,
+    source: Tensor = REQUIRED,
+    *,
+    axis: Any = None,
+) -> Any:
+    """`index_copy` in place: the result is written to `input`."""
+    if axis is not None:
+        dim = axis
+    return call_(ROWS["index_copy"], (input, dim, index, source))
+
+
+def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Any:
+    """input, seen as one vector, with source written (or added) at the places index.
+
+    put(Tensor input, Tensor index, Tensor source, bool accumulate=False) -> Tensor
+    """
+    return call(ROWS["put"], (input, index, source, accumulate))
+
+
+def put_(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Any:
+    """`put` in place: the result is written to `input`."""
+    return call_(ROWS["put"], (input, index, source, accumulate))
+
+
+def take(input: Tensor, index: Tensor, *, out: Any = None) -> Any:
+    """The elements of input, seen as one vector, at the places index.
+
+    take(Tensor input, Tensor index) -> Tensor
+    """
+    return call(ROWS["take"], (input, index), out)
+
+
+def take_along_dim(
+    input: Tensor, indices: Tensor, dim: int | None = None, *, axis: Any = None, out: Any = None
+) -> Any:
+    """gather with all other dimensions broadcast; without dim of input as one vector.
+
+    take_along_dim(Tensor input, Tensor indices, int? dim=None) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["take_along_dim"], (input, indices, dim), out)
+
+
+def argwhere(input: Tensor) -> Any:
+    """The places of the elements that are not zero, one a row.
+
+    argwhere(Tensor input) -> Tensor
+    """
+    return call(ROWS["argwhere"], (input,))
+
+
+def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Any = None) -> Any:
+    """The first size places of the elements that are not zero, then rows of fill_value.
+
+    nonzero_static(Tensor input, *, int size, int fill_value=-1) -> Tensor
+    """
+    return call(ROWS["nonzero_static"], (input, size, fill_value), out)
+
+
+def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> Any:
+    """For every dimension of shape the coordinate of each flat index.
+
+    unravel_index(Tensor indices, int[] shape) -> Tensor[]
+    """
+    return call(ROWS["unravel_index"], (indices, shape))
 
 
 class Methods:
@@ -3035,6 +3749,10 @@ class Methods:
         """
         return call(ROWS["transpose"], (self, dim0, dim1))
 
+    def transpose_(self, dim0: int, dim1: int) -> Any:
+        """`transpose` in place."""
+        return call_(ROWS["transpose"], (self, dim0, dim1))
+
     def permute(self, *dims: Any) -> Any:
         """The dimensions in another order.
 
@@ -3058,6 +3776,12 @@ class Methods:
             dim = axis
         return call(ROWS["squeeze"], (self, dim))
 
+    def squeeze_(self, dim: int | Sequence[int] | None = None, *, axis: Any = None) -> Any:
+        """`squeeze` in place."""
+        if axis is not None:
+            dim = axis
+        return call_(ROWS["squeeze"], (self, dim))
+
     def unsqueeze(self, dim: int = REQUIRED, *, axis: Any = None) -> Any:
         """With a new dimension of size 1.
 
@@ -3066,6 +3790,12 @@ class Methods:
         if axis is not None:
             dim = axis
         return call(ROWS["unsqueeze"], (self, dim))
+
+    def unsqueeze_(self, dim: int = REQUIRED, *, axis: Any = None) -> Any:
+        """`unsqueeze` in place."""
+        if axis is not None:
+            dim = axis
+        return call_(ROWS["unsqueeze"], (self, dim))
 
     def select(self, dim: int = REQUIRED, index: int = REQUIRED, *, axis: Any = None) -> Any:
         """One index of a dimension.
@@ -3128,6 +3858,15 @@ class Methods:
         """
         return call(ROWS["as_strided"], (self, size, stride, storage_offset))
 
+    def as_strided_(
+        self,
+        size: int | Sequence[int],
+        stride: int | Sequence[int],
+        storage_offset: int | None = None,
+    ) -> Any:
+        """`as_strided` in place."""
+        return call_(ROWS["as_strided"], (self, size, stride, storage_offset))
+
     def split_with_sizes(
         self, split_sizes: int | Sequence[int], dim: int = 0, *, axis: Any = None
     ) -> Any:
@@ -3155,6 +3894,60 @@ class Methods:
         """
         return call(ROWS["unfold"], (self, dimension, size, step))
 
+    def swapaxes(self, axis0: int, axis1: int) -> Any:
+        """Two dimensions swapped.
+
+        swapaxes(Tensor input, int axis0, int axis1) -> Tensor
+        """
+        return call(ROWS["swapaxes"], (self, axis0, axis1))
+
+    def swapaxes_(self, axis0: int, axis1: int) -> Any:
+        """`swapaxes` in place."""
+        return call_(ROWS["swapaxes"], (self, axis0, axis1))
+
+    def swapdims(self, dim0: int, dim1: int) -> Any:
+        """Two dimensions swapped.
+
+        swapdims(Tensor input, int dim0, int dim1) -> Tensor
+        """
+        return call(ROWS["swapdims"], (self, dim0, dim1))
+
+    def swapdims_(self, dim0: int, dim1: int) -> Any:
+        """`swapdims` in place."""
+        return call_(ROWS["swapdims"], (self, dim0, dim1))
+
+    def t(self) -> Any:
+        """A matrix transposed; a vector or a scalar as it is. Errors for more dimensions.
+
+        t(Tensor input) -> Tensor
+        """
+        return call(ROWS["t"], (self,))
+
+    def t_(self) -> Any:
+        """`t` in place."""
+        return call_(ROWS["t"], (self,))
+
+    def movedim(self, source: int | Sequence[int], destination: int | Sequence[int]) -> Any:
+        """The dimensions source at the places destination; the others keep their order.
+
+        movedim(Tensor input, int[] source, int[] destination) -> Tensor
+        """
+        return call(ROWS["movedim"], (self, source, destination))
+
+    def moveaxis(self, source: int | Sequence[int], destination: int | Sequence[int]) -> Any:
+        """The dimensions source at the places destination; the others keep their order.
+
+        moveaxis(Tensor input, int[] source, int[] destination) -> Tensor
+        """
+        return call(ROWS["moveaxis"], (self, source, destination))
+
+    def broadcast_to(self, *size: Any) -> Any:
+        """input shown in the sizes it broadcasts to, without a copy.
+
+        broadcast_to(Tensor input, int[] size) -> Tensor
+        """
+        return call(ROWS["broadcast_to"], (self, sizes(size)))
+
     def reshape(self, *shape: Any) -> Any:
         """The same elements in other sizes; a view where one exists, else a copy.
 
@@ -3168,6 +3961,222 @@ class Methods:
         flatten(Tensor input, int start_dim=0, int end_dim=-1) -> Tensor
         """
         return call(ROWS["flatten"], (self, start_dim, end_dim))
+
+    def ravel(self) -> Any:
+        """The elements in order, as one dimension; a view where one exists.
+
+        ravel(Tensor input) -> Tensor
+        """
+        return call(ROWS["ravel"], (self,))
+
+    def unflatten(
+        self, dim: int = REQUIRED, sizes: int | Sequence[int] = REQUIRED, *, axis: Any = None
+    ) -> Any:
+        """dim seen as several dimensions; one of sizes may be -1.
+
+        unflatten(Tensor input, int dim, int[] sizes) -> Tensor
+        """
+        if axis is not None:
+            dim = axis
+        return call(ROWS["unflatten"], (self, dim, sizes))
+
+    def sum_to_size(self, *size: Any) -> Any:
+        """Summed over the dimensions in which size broadcasts to the input's sizes.
+
+        sum_to_size(Tensor input, int[] size) -> Tensor
+        """
+        return call(ROWS["sum_to_size"], (self, sizes(size)))
+
+    def repeat(self, *repeats: Any) -> Any:
+        """A copy with dimension d repeated repeats[d] times; further repeats lead.
+
+        repeat(Tensor input, int[] repeats) -> Tensor
+        """
+        return call(ROWS["repeat"], (self, sizes(repeats)))
+
+    def tile(self, *dims: Any) -> Any:
+        """A copy with the last dimensions repeated dims times.
+
+        tile(Tensor input, int[] dims) -> Tensor
+        """
+        return call(ROWS["tile"], (self, sizes(dims)))
+
+    def roll(self, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None) -> Any:
+        """Elements moved by shifts along dims, around the end; without dims as one vector.
+
+        roll(Tensor input, int[] shifts, int[]? dims=None) -> Tensor
+        """
+        return call(ROWS["roll"], (self, shifts, dims))
+
+    def rot90(self, k: int = 1, dims: int | Sequence[int] = (0, 1)) -> Any:
+        """Turned by 90 degrees k times in the plane of dims, from the first to the second.
+
+        rot90(Tensor input, int k=1, int[] dims=[0,1]) -> Tensor
+        """
+        return call(ROWS["rot90"], (self, k, dims))
+
+    def fliplr(self) -> Any:
+        """The order of dimension 1 reversed.
+
+        fliplr(Tensor input) -> Tensor
+        """
+        return call(ROWS["fliplr"], (self,))
+
+    def flipud(self) -> Any:
+        """The order of dimension 0 reversed.
+
+        flipud(Tensor input) -> Tensor
+        """
+        return call(ROWS["flipud"], (self,))
+
+    def combinations(self, r: int = 2, with_replacement: bool = False) -> Any:
+        """All groups of r elements of a vector, in order, one a row.
+
+        combinations(Tensor input, int r=2, bool with_replacement=False) -> Tensor
+        """
+        return call(ROWS["combinations"], (self, r, with_replacement))
+
+    def tensor_split(
+        self,
+        sections: int | None = None,
+        indices: int | Sequence[int] | None = None,
+        dim: int = 0,
+        *,
+        axis: Any = None,
+    ) -> Any:
+        """sections parts of dim, the first ones larger by one, or the parts between indices.
+
+        tensor_split(Tensor input, int? sections=None, int[]? indices=None, int dim=0) -> Tensor[]
+        """
+        if axis is not None:
+            dim = axis
+        return call(ROWS["tensor_split"], (self, sections, indices, dim))
+
+    def hsplit(
+        self, sections: int | None = None, indices: int | Sequence[int] | None = None
+    ) -> Any:
+        """Equal parts, or parts between indices, of dimension 1, of a vector's dimension 0.
+
+        hsplit(Tensor input, int? sections=None, int[]? indices=None) -> Tensor[]
+        """
+        return call(ROWS["hsplit"], (self, sections, indices))
+
+    def vsplit(
+        self, sections: int | None = None, indices: int | Sequence[int] | None = None
+    ) -> Any:
+        """Equal parts, or parts between indices, of dimension 0.
+
+        vsplit(Tensor input, int? sections=None, int[]? indices=None) -> Tensor[]
+        """
+        return call(ROWS["vsplit"], (self, sections, indices))
+
+    def dsplit(
+        self, sections: int | None = None, indices: int | Sequence[int] | None = None
+    ) -> Any:
+        """Equal parts, or parts between indices, of dimension 2.
+
+        dsplit(Tensor input, int? sections=None, int[]? indices=None) -> Tensor[]
+        """
+        return call(ROWS["dsplit"], (self, sections, indices))
+
+    def unsafe_chunk(self, chunks: int, dim: int = 0, *, axis: Any = None) -> Any:
+        """At most chunks parts of one size; the last may be smaller.
+
+        unsafe_chunk(Tensor input, int chunks, int dim=0) -> Tensor[]
+        """
+        if axis is not None:
+            dim = axis
+        return call(ROWS["unsafe_chunk"], (self, chunks, dim))
+
+    def unsafe_split(self, split_size: int, dim: int = 0, *, axis: Any = None) -> Any:
+        """Parts of split_size; the last may be smaller.
+
+        unsafe_split(Tensor tensor, int split_size, int dim=0) -> Tensor[]
+        """
+        if axis is not None:
+            dim = axis
+        return call(ROWS["unsafe_split"], (self, split_size, dim))
+
+    def unsafe_split_with_sizes(
+        self, split_sizes: int | Sequence[int], dim: int = 0, *, axis: Any = None
+    ) -> Any:
+        """Consecutive parts of dim.
+
+        unsafe_split_with_sizes(Tensor input, int[] split_sizes, int dim=0) -> Tensor[]
+        """
+        if axis is not None:
+            dim = axis
+        return call(ROWS["unsafe_split_with_sizes"], (self, split_sizes, dim))
+
+    def diag(self, diagonal: int = 0) -> Any:
+        """The diagonal of a matrix as a vector, or a matrix with a vector on its diagonal.
+
+        diag(Tensor input, int diagonal=0) -> Tensor
+        """
+        return call(ROWS["diag"], (self, diagonal))
+
+    def diag_embed(self, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+        """The last dimension on the diagonal of two new dimensions; the rest is 0.
+
+        diag_embed(Tensor input, int offset=0, int dim1=-2, int dim2=-1) -> Tensor
+        """
+        return call(ROWS["diag_embed"], (self, offset, dim1, dim2))
+
+    def diagflat(self, offset: int = 0) -> Any:
+        """A matrix with all elements on its diagonal.
+
+        diagflat(Tensor input, int offset=0) -> Tensor
+        """
+        return call(ROWS["diagflat"], (self, offset))
+
+    def diagonal_scatter(self, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+        """input with src on a diagonal.
+
+        diagonal_scatter(Tensor input, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor
+        """
+        return call(ROWS["diagonal_scatter"], (self, src, offset, dim1, dim2))
+
+    def select_scatter(
+        self, src: Tensor, dim: int = REQUIRED, index: int = REQUIRED, *, axis: Any = None
+    ) -> Any:
+        """input with src at one index of dim.
+
+        select_scatter(Tensor input, Tensor src, int dim, int index) -> Tensor
+        """
+        if axis is not None:
+            dim = axis
+        return call(ROWS["select_scatter"], (self, src, dim, index))
+
+    def slice_scatter(
+        self,
+        src: Tensor,
+        dim: int = 0,
+        start: int | None = None,
+        end: int | None = None,
+        step: int = 1,
+        *,
+        axis: Any = None,
+    ) -> Any:
+        """input with src in input[start:end:step] along dim.
+
+        slice_scatter(Tensor input, Tensor src, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor
+        """
+        if axis is not None:
+            dim = axis
+        return call(ROWS["slice_scatter"], (self, src, dim, start, end, step))
+
+    def as_strided_scatter(
+        self,
+        src: Tensor,
+        size: int | Sequence[int],
+        stride: int | Sequence[int],
+        storage_offset: int | None = None,
+    ) -> Any:
+        """input with src in the place of as_strided(size, stride, storage_offset).
+
+        as_strided_scatter(Tensor input, Tensor src, int[] size, int[] stride, int? storage_offset=None) -> Tensor
+        """
+        return call(ROWS["as_strided_scatter"], (self, src, size, stride, storage_offset))
 
     def sum(
         self,
@@ -3431,30 +4440,33 @@ class Methods:
         self,
         dim: int = REQUIRED,
         index: Tensor = REQUIRED,
-        src: Tensor = REQUIRED,
+        src: Tensor | Number = REQUIRED,
         *,
+        reduce: str | None = None,
         axis: Any = None,
     ) -> Any:
-        """input with src written where index says along dim.
+        """input with src, a tensor or a number, written where index says along dim; reduce 'add'
+        or 'multiply' combines instead.
 
-        scatter(Tensor input, int dim, Tensor index, Tensor src) -> Tensor
+            scatter(Tensor input, int dim, Tensor index, Operand src, *, str? reduce=None) -> Tensor
         """
         if axis is not None:
             dim = axis
-        return call(ROWS["scatter"], (self, dim, index, src))
+        return call(ROWS["scatter"], (self, dim, index, src, reduce))
 
     def scatter_(
         self,
         dim: int = REQUIRED,
         index: Tensor = REQUIRED,
-        src: Tensor = REQUIRED,
+        src: Tensor | Number = REQUIRED,
         *,
+        reduce: str | None = None,
         axis: Any = None,
     ) -> Any:
         """`scatter` in place."""
         if axis is not None:
             dim = axis
-        return call_(ROWS["scatter"], (self, dim, index, src))
+        return call_(ROWS["scatter"], (self, dim, index, src, reduce))
 
     def scatter_add(
         self,
@@ -3555,12 +4567,20 @@ class Methods:
         """
         return call(ROWS["tril"], (self, diagonal))
 
+    def tril_(self, diagonal: int = 0) -> Any:
+        """`tril` in place."""
+        return call_(ROWS["tril"], (self, diagonal))
+
     def triu(self, diagonal: int = 0) -> Any:
         """The part on and above a diagonal; the rest is 0.
 
         triu(Tensor input, int diagonal=0) -> Tensor
         """
         return call(ROWS["triu"], (self, diagonal))
+
+    def triu_(self, diagonal: int = 0) -> Any:
+        """`triu` in place."""
+        return call_(ROWS["triu"], (self, diagonal))
 
     def sort(
         self, dim: int = -1, descending: bool = False, stable: bool = False, *, axis: Any = None
@@ -3656,3 +4676,193 @@ class Methods:
     def bce_with_logits_(self, target: Tensor) -> Any:
         """`bce_with_logits` in place."""
         return call_(ROWS["bce_with_logits"], (self, target))
+
+    def repeat_interleave(
+        self,
+        repeats: Tensor | Number,
+        dim: int | None = None,
+        *,
+        output_size: int | None = None,
+        axis: Any = None,
+    ) -> Any:
+        """Every entry of dim repeated by its own number; without dim of input as one vector.
+
+        repeat_interleave(Tensor input, Operand repeats, int? dim=None, *, int? output_size=None) -> Tensor
+        """
+        if axis is not None:
+            dim = axis
+        return call(ROWS["repeat_interleave"], (self, repeats, dim, output_size))
+
+    def scatter_reduce(
+        self,
+        dim: int = REQUIRED,
+        index: Tensor = REQUIRED,
+        src: Tensor = REQUIRED,
+        reduce: str = REQUIRED,
+        *,
+        include_self: bool = True,
+        axis: Any = None,
+    ) -> Any:
+        """input combined with src where index says along dim; reduce is 'sum', 'prod', 'mean',
+        'amax' or 'amin'; without include_self the old values do not count.
+
+            scatter_reduce(Tensor input, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor
+        """
+        if axis is not None:
+            dim = axis
+        return call(ROWS["scatter_reduce"], (self, dim, index, src, reduce, include_self))
+
+    def scatter_reduce_(
+        self,
+        dim: int = REQUIRED,
+        index: Tensor = REQUIRED,
+        src: Tensor = REQUIRED,
+        reduce: str = REQUIRED,
+        *,
+        include_self: bool = True,
+        axis: Any = None,
+    ) -> Any:
+        """`scatter_reduce` in place."""
+        if axis is not None:
+            dim = axis
+        return call_(ROWS["scatter_reduce"], (self, dim, index, src, reduce, include_self))
+
+    def index_reduce(
+        self,
+        dim: int = REQUIRED,
+        index: Tensor = REQUIRED,
+        source: Tensor = REQUIRED,
+        reduce: str = REQUIRED,
+        *,
+        include_self: bool = True,
+        axis: Any = None,
+    ) -> Any:
+        """input with the entries of dim that index names combined with source's; reduce is
+        'prod', 'mean', 'amax' or 'amin'.
+
+            index_reduce(Tensor input, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor
+        """
+        if axis is not None:
+            dim = axis
+        return call(ROWS["index_reduce"], (self, dim, index, source, reduce, include_self))
+
+    def index_reduce_(
+        self,
+        dim: int = REQUIRED,
+        index: Tensor = REQUIRED,
+        source: Tensor = REQUIRED,
+        reduce: str = REQUIRED,
+        *,
+        include_self: bool = True,
+        axis: Any = None,
+    ) -> Any:
+        """`index_reduce` in place."""
+        if axis is not None:
+            dim = axis
+        return call_(ROWS["index_reduce"], (self, dim, index, source, reduce, include_self))
+
+    def index_fill(
+        self,
+        dim: int = REQUIRED,
+        index: Tensor = REQUIRED,
+        value: Tensor | Number = REQUIRED,
+        *,
+        axis: Any = None,
+    ) -> Any:
+        """input with value in the entries of dim that index names.
+
+        index_fill(Tensor input, int dim, Tensor index, Operand value) -> Tensor
+        """
+        if axis is not None:
+            dim = axis
+        return call(ROWS["index_fill"], (self, dim, index, value))
+
+    def index_fill_(
+        self,
+        dim: int = REQUIRED,
+        index: Tensor = REQUIRED,
+        value: Tensor | Number = REQUIRED,
+        *,
+        axis: Any = None,
+    ) -> Any:
+        """`index_fill` in place."""
+        if axis is not None:
+            dim = axis
+        return call_(ROWS["index_fill"], (self, dim, index, value))
+
+    def index_copy(
+        self,
+        dim: int = REQUIRED,
+        index: Tensor = REQUIRED,
+        source: Tensor = REQUIRED,
+        *,
+        axis: Any = None,
+    ) -> Any:
+        """input with source's entries of dim written to those index names.
+
+        index_copy(Tensor input, int dim, Tensor index, Tensor source) -> Tensor
+        """
+        if axis is not None:
+            dim = axis
+        return call(ROWS["index_copy"], (self, dim, index, source))
+
+    def index_copy_(
+        self,
+        dim: int = REQUIRED,
+        index: Tensor = REQUIRED,
+        source: Tensor = REQUIRED,
+        *,
+        axis: Any = None,
+    ) -> Any:
+        """`index_copy` in place."""
+        if axis is not None:
+            dim = axis
+        return call_(ROWS["index_copy"], (self, dim, index, source))
+
+    def put(self, index: Tensor, source: Tensor, accumulate: bool = False) -> Any:
+        """input, seen as one vector, with source written (or added) at the places index.
+
+        put(Tensor input, Tensor index, Tensor source, bool accumulate=False) -> Tensor
+        """
+        return call(ROWS["put"], (self, index, source, accumulate))
+
+    def put_(self, index: Tensor, source: Tensor, accumulate: bool = False) -> Any:
+        """`put` in place."""
+        return call_(ROWS["put"], (self, index, source, accumulate))
+
+    def take(self, index: Tensor) -> Any:
+        """The elements of input, seen as one vector, at the places index.
+
+        take(Tensor input, Tensor index) -> Tensor
+        """
+        return call(ROWS["take"], (self, index))
+
+    def take_along_dim(self, indices: Tensor, dim: int | None = None, *, axis: Any = None) -> Any:
+        """gather with all other dimensions broadcast; without dim of input as one vector.
+
+        take_along_dim(Tensor input, Tensor indices, int? dim=None) -> Tensor
+        """
+        if axis is not None:
+            dim = axis
+        return call(ROWS["take_along_dim"], (self, indices, dim))
+
+    def argwhere(self) -> Any:
+        """The places of the elements that are not zero, one a row.
+
+        argwhere(Tensor input) -> Tensor
+        """
+        return call(ROWS["argwhere"], (self,))
+
+    def nonzero_static(self, *, size: int, fill_value: int = -1) -> Any:
+        """The first size places of the elements that are not zero, then rows of fill_value.
+
+        nonzero_static(Tensor input, *, int size, int fill_value=-1) -> Tensor
+        """
+        return call(ROWS["nonzero_static"], (self, size, fill_value))
+
+    def unravel_index(self, *shape: Any) -> Any:
+        """For every dimension of shape the coordinate of each flat index.
+
+        unravel_index(Tensor indices, int[] shape) -> Tensor[]
+        """
+        return call(ROWS["unravel_index"], (self, sizes(shape)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from . import _dtype, _host, _ops, _row
+from . import _dtype, _host, _row
 from ._call import call, call_
 from ._row import here
 from ._rows import ROWS
@@ -114,8 +114,10 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
 
 def nonzero(input: Any, *, as_tuple: bool = False, out: Any = None) -> Any:
     """The indices of the elements that are not zero, one row each."""
-    found = _ops.nonzero(input)  # type: ignore[attr-defined]
-    return tuple(found.unbind(1)) if as_tuple else found
+    if not as_tuple:
+        return call(ROWS["nonzero"], (input,), out)
+    found = call(ROWS["nonzero"], (input.reshape(1) if input.dim() == 0 else input,))
+    return tuple(found.unbind(1))
 
 
 def var(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *,
@@ -244,10 +246,6 @@ def numel(input: Any) -> int:
     return input.numel()
 
 
-def t(input: Any) -> Any:
-    return input.t()
-
-
 def allclose(input: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8,
              equal_nan: bool = False) -> bool:  # fmt: skip
     """Whether all elements differ by at most atol + rtol * |other|."""
@@ -277,12 +275,6 @@ def equal(input: Any, other: Any) -> bool:
 
 def as_shape(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(int(s) for s in shape)
-
-
-def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
-    """The tensors expanded to their common sizes."""
-    shape = broadcast_shapes(*[t._sizes() for t in tensors])
-    return tuple(t.expand(*shape) for t in tensors)
 
 
 def broadcast_shapes(*shapes: Any) -> Any:

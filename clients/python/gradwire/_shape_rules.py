@@ -7,6 +7,7 @@ it is not known on this side of the wire.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 from . import _shapes
@@ -263,11 +264,73 @@ def _unbind(shape: Any, dim: int) -> Any:
     return [(*shape[:at], *shape[at + 1 :])] * int(shape[at])
 
 
+def _embedding(indices: Any, weight: Any) -> Any:
+    if len(weight) != 2:
+        raise ShapeError("'weight' must be 2-D")
+    return (*indices, weight[1])
+
+
 def _index_select(shape: Any, index: Any, dim: int) -> Any:
     if not shape:
         return ()
     at = _shapes.wrap(dim, len(shape))
     return (*shape[:at], _shapes.numel(index), *shape[at + 1 :])
+
+
+def _tensor_split(row: Any) -> Rule | None:
+    at = _need(row, "input", "sections", "indices")
+    if at is None:
+        return None
+    # The named functions say which dim in their first letter; a vector's hsplit is along dim 0.
+    along = {"hsplit": 1, "vsplit": 0, "dsplit": 2}.get(row.name)
+
+    def rule(values: Values) -> Any:
+        shape, sections, indices = (values[i] for i in at)
+        shape = shape._shape
+        if shape is None:
+            return None
+        dim = values[row.index("dim")] if along is None else along
+        if along == 1 and len(shape) == 1:
+            dim = 0
+        if not shape or dim >= len(shape):
+            return [None] * (len(indices) + 1 if sections is None else 1)
+        dim = _shapes.wrap(dim, len(shape))
+        size = shape[dim]
+        if sections is None:
+            cuts = [0, *indices, size]
+            sizes = [_shapes.slice_length(size, a, b, 1) for a, b in pairwise(cuts)]
+        elif sections <= 0:
+            raise ShapeError(f"number of sections must be larger than 0, got {sections}")
+        else:
+            sizes = [size // sections + (i < size % sections) for i in range(sections)]
+        return [(*shape[:dim], n, *shape[dim + 1 :]) for n in sizes]
+
+    return rule
+
+
+def _each(shape: Callable[[list[Any]], Any]) -> Callable[[Any], Rule | None]:
+    """As many results as there are tensors, all of the sizes that `shape` says."""
+
+    def make(row: Any) -> Rule | None:
+        at = _need(row, "tensors")
+        if at is None:
+            return None
+
+        def rule(values: Values) -> Any:
+            shapes = [t._shape for t in values[at[0]]]
+            known = None if any(s is None for s in shapes) else shape(shapes)
+            return [known] * len(shapes)
+
+        return rule
+
+    return make
+
+
+def _broadcast_all(shapes: list[Any]) -> Any:
+    done: tuple[int, ...] = ()
+    for shape in shapes:
+        done = _shapes.broadcast(done, shape)
+    return done
 
 
 def _pool(row: Any) -> Rule | None:
@@ -323,18 +386,24 @@ _SHAPES: dict[str, Callable[[Any], Rule | None]] = {
     "flatten": _known(_flatten, "input", "start_dim", "end_dim", tensors=1),
     "select": _known(_select, "input", "dim", "index", tensors=1),
     "slice": _known(_slice, "input", "dim", "start", "end", "step", tensors=1),
+    "tensor_split": _tensor_split,
+    "broadcast_each": _each(_broadcast_all),
+    "meshgrid": _each(lambda shapes: None),
+    "unravel_index": _known(
+        lambda indices, shape: [indices] * len(shape), "indices", "shape", tensors=1
+    ),
     "cat": _listed(_shapes.cat),
     "stack": _listed(_stack),
     "split": _known(
         _parts(_shapes.pieces),
-        "input",
+        "input|tensor",
         "split_size_or_sections|split_size|split_sizes|sections",
         "dim",
         tensors=1,
     ),  # fmt: skip
     "chunk": _known(_parts(_shapes.chunks), "input", "chunks", "dim", tensors=1),
     "unbind": _known(_unbind, "input", "dim", tensors=1),
-    "embedding": _known(lambda i, w: (*i, w[-1]), "input|indices", "weight", tensors=2),
+    "embedding": _known(_embedding, "input|indices", "weight", tensors=2),
     "index_select": _known(_index_select, "input", "index", "dim", tensors=2),
     "gather": _known(lambda shape, index: index, "input", "index", tensors=2),
 }
@@ -370,7 +439,14 @@ def _index(row: Any) -> Rule | None:
                 continue
             if index._shape is None or index._dtype is None or index._dtype.number in (9, 10):
                 return None  # a mask: the daemon counts
-            found = _shapes.broadcast(found, index._shape)
+            try:
+                found = _shapes.broadcast(found, index._shape)
+            except ShapeError:
+                raise ShapeError(
+                    "shape mismatch: indexing tensors could not be broadcast together with "
+                    f"shapes {list(found)}, {list(index._shape)}",
+                    IndexError,
+                ) from None
             places.append(i)
         rest = tuple(s for i, s in enumerate(shape) if i not in places)
         apart = places != list(range(places[0], places[0] + len(places))) if places else False

@@ -82,13 +82,6 @@ class Shaping:
 
     mH = mT
 
-    def t(self) -> Any:
-        if self.dim() > 2:
-            raise RuntimeError(
-                f"t() expects a tensor with <= 2 dimensions, but self is {self.dim()}D"
-            )
-        return self if self.dim() < 2 else self.transpose(0, 1)  # type: ignore[attr-defined]
-
     def view(self, *size: Any, dtype: Any = None) -> Any:
         """The same elements in other sizes, without a copy."""
         if dtype is not None or (len(size) == 1 and hasattr(size[0], "itemsize")):

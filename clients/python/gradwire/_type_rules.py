@@ -123,6 +123,11 @@ def _same_type(row: Any) -> Rule:
     return rule
 
 
+def _each_type(row: Any) -> Rule:
+    at = row.index("tensors")
+    return lambda values: [getattr(v, "_dtype", None) for v in values[at]]
+
+
 def _given(row: Any) -> Rule:
     at = row.index("dtype")
     if at < 0:
@@ -172,6 +177,7 @@ _TYPES: dict[str, Callable[[Any], Rule]] = {
     "bool": lambda row: lambda values: _dtype.bool_,
     "int64": lambda row: lambda values: _dtype.int64,
     "same": _same_type,
+    "each": _each_type,
     "sum": _sum,
     "given": _given,
     "float_only": _float_only,

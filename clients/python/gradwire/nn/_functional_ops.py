@@ -421,3 +421,12 @@ def nll_loss(
     nn.functional.nll_loss(Tensor input, Tensor target, Tensor? weight=None, int ignore_index=-100, str reduction='mean') -> Tensor
     """
     return call(ROWS["nn.functional.nll_loss"], (input, target, weight, ignore_index, reduction))
+
+
+def one_hot(input: Tensor, num_classes: int = -1) -> Any:
+    """1 at the class of each element along a new last dimension, else 0; -1 stands for the
+    largest class and one.
+
+        nn.functional.one_hot(Tensor input, int num_classes=-1) -> Tensor
+    """
+    return call(ROWS["nn.functional.one_hot"], (input, num_classes))

@@ -383,15 +383,6 @@ def _reduce(values: Any, reduction: str) -> Any:
     return values if reduction == "none" else getattr(values, reduction)()
 
 
-def one_hot(tensor: Any, num_classes: int = -1) -> Any:
-    """1 at the class of each element along a new last dim, 0 elsewhere."""
-    if num_classes == -1:
-        num_classes = int(tensor.max()) + 1
-    from .._create import arange
-
-    return (tensor.unsqueeze(-1) == arange(num_classes)).long()
-
-
 def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> Any:
     """input / max(|input|_p, eps) along dim."""
     norm = (input.abs() ** p).sum(dim, keepdim=True) ** (1.0 / p)
