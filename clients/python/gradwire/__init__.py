@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-from . import _call, _dtype, _ops, _overloads, _row, _rows
+from . import _call, _dtype, _ops, _overloads, _overloads_linalg, _row, _rows
 from ._create import (
     arange,
     empty,
@@ -92,6 +92,7 @@ from ._overloads import (
     var_mean,
     where,
 )
+from ._overloads_linalg import block_diag, chain_matmul, einsum, lu, norm, tensordot
 from .autograd import enable_grad, inference_mode, no_grad, set_grad_enabled
 from .autograd.modes import is_grad_enabled, is_inference_mode_enabled
 from .serialization import load, save
@@ -150,6 +151,7 @@ _aliases = {
     "arccos": "acos",
     "swapaxes": "transpose",
     "swapdims": "transpose",
+    "ger": "outer",
 }
 for _name, _of in _aliases.items():
     if hasattr(_ops, _of) and not hasattr(_ops, _name):
@@ -164,7 +166,7 @@ for _name in (
 ):
     if hasattr(_ops, _name) and not hasattr(Tensor, _name):
         setattr(Tensor, _name, getattr(_ops, _name))
-for _method in _overloads.METHODS:
+for _method in [*_overloads.METHODS, *_overloads_linalg.METHODS]:
     setattr(Tensor, _method.__name__, _method)
 for _name, _method in _overloads.ALIASES.items():
     setattr(Tensor, _name, _method)

@@ -421,3 +421,33 @@ def nll_loss(
     nn.functional.nll_loss(Tensor input, Tensor target, Tensor? weight=None, int ignore_index=-100, str reduction='mean') -> Tensor
     """
     return call(ROWS["nn.functional.nll_loss"], (input, target, weight, ignore_index, reduction))
+
+
+def pdist(input: Tensor, p: float = 2.0) -> Any:
+    """The p-norm distances of all pairs of rows of input [N, M]: [N (N - 1) / 2].
+
+    nn.functional.pdist(Tensor input, float p=2.0) -> Tensor
+    """
+    return call(ROWS["nn.functional.pdist"], (input, p))
+
+
+def pairwise_distance(
+    x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-06, keepdim: bool = False
+) -> Any:
+    """|x1 - x2 + eps| over the last dim.
+
+    nn.functional.pairwise_distance(Tensor x1, Tensor x2, float p=2.0, float eps=1e-06, bool keepdim=False) -> Tensor
+    """
+    return call(ROWS["nn.functional.pairwise_distance"], (x1, x2, p, eps, keepdim))
+
+
+def cosine_similarity(
+    x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08, *, axis: Any = None
+) -> Any:
+    """x1 . x2 / (max(|x1|, eps) max(|x2|, eps)) over dim.
+
+    nn.functional.cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["nn.functional.cosine_similarity"], (x1, x2, dim, eps))
