@@ -89,6 +89,13 @@ Dims with_last(std::span<const int64_t> batch, std::initializer_list<int64_t> la
   return sizes;
 }
 
+TensorSpec by_columns(DType dtype, std::span<const int64_t> batch, int64_t rows, int64_t cols) {
+  TensorSpec spec{dtype, with_last(batch, {rows, cols}), {}};
+  spec.strides = contiguous_strides(with_last(batch, {cols, rows}));
+  std::swap(spec.strides[batch.size()], spec.strides[batch.size() + 1]);
+  return spec;
+}
+
 Tensor swapped(const Tensor& a) {
   return transpose(a, -2, -1);
 }
@@ -183,6 +190,15 @@ Tensor solve(const Tensor& a, const Tensor& b, bool left) {
   absl::Status status = broadcast_batches(&left_side, &right_side);
   if (!status.ok()) return poisoned(status);
   return call(op, {left_side, right_side}, {left, ""});
+}
+
+Tensor cholesky_solve(const Tensor& b, const Tensor& factor, bool upper) {
+  static const OpRef op("linalg_cholesky_solve");
+  if (b->poison || factor->poison) return b->poison ? b : factor;
+  Tensor right_side = b, left_side = factor;
+  absl::Status status = broadcast_batches(&right_side, &left_side);
+  if (!status.ok()) return poisoned(status);
+  return call(op, {right_side, left_side}, {upper});
 }
 
 Tensor exchange_rows(const Tensor& pivots, const Tensor& b, bool back) {

@@ -34,6 +34,9 @@ inline int64_t cols_of(const Tensor& a) {
 }
 Dims with_last(std::span<const int64_t> batch, std::initializer_list<int64_t> last);
 
+// A matrix laid out as LAPACK gives it: its columns are gap-free.
+TensorSpec by_columns(DType dtype, std::span<const int64_t> batch, int64_t rows, int64_t cols);
+
 Tensor swapped(const Tensor& a);  // the last two dims exchanged
 Tensor lower(const Tensor& a, int64_t diagonal = 0);
 Tensor upper(const Tensor& a, int64_t diagonal = 0);
@@ -62,6 +65,8 @@ Tensor solve_triangular(const Tensor& a, const Tensor& b, bool upper, bool left,
 Tensor solve(const Tensor& a, const Tensor& b, bool left);
 // The same from LU factors; `adjoint` solves with A transposed.
 Tensor lu_solve(const Tensor& lu, const Tensor& pivots, const Tensor& b, bool left, bool adjoint);
+// X with L L^T X = B (or U^T U X = B).
+Tensor cholesky_solve(const Tensor& b, const Tensor& factor, bool upper);
 // Rows of b exchanged as the factorisation did (P^T B), or back (P B).
 Tensor exchange_rows(const Tensor& pivots, const Tensor& b, bool back);
 Tensors svd(const Tensor& a, bool full, bool vectors, std::string_view name);

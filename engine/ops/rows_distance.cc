@@ -139,7 +139,7 @@ Tensors compose_cosine(const Call& call) {
     Tensor lift;
     {
       GradMode off(false);
-      lift = sub(gradwire::call(clamp_min, {norm, nullptr}, {{}, eps}), norm);
+      lift = sub(gradwire::call(clamp_min, {norm, nullptr}, {eps}), norm);
     }
     return div(x, add(norm, lift));
   };

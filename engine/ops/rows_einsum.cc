@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "engine/core/promotion.h"
 #include "engine/ops/linalg.h"
 
 namespace gradwire {
@@ -112,9 +113,8 @@ Tensor sum_of_products(Tensor a, Tensor b, const std::vector<bool>& summed) {
       inner.push_back(d);
       n_inner *= n;
     } else if (summed[d]) {
-      DType dtype = a->dtype;
-      if (n != 1) a = cast(sum(a, {d}, true), dtype);
-      if (m != 1) b = cast(sum(b, {d}, true), dtype);
+      if (n != 1) a = sum(a, {d}, true);
+      if (m != 1) b = sum(b, {d}, true);
       if (a->poison || b->poison) return a->poison ? a : b;
       right.push_back(d);
       cols.push_back(1);
@@ -138,6 +138,10 @@ Tensor sum_of_products(Tensor a, Tensor b, const std::vector<bool>& summed) {
     return all;
   };
   static const OpRef bmm("bmm");
+  // Sums of small integers are int64.
+  DType dtype = promote(a->dtype, b->dtype);
+  a = cast(a, dtype);
+  b = cast(b, dtype);
   Tensor p =
       reshape(permute(a, joined({&both, &left, &inner, &right})), Dims{n_batch, n_rows, n_inner});
   Tensor q =
@@ -241,7 +245,6 @@ Tensors compose_einsum(const Call& call) {
     operands.push_back(t);
   }
   Tensor result = operands[0];
-  DType dtype = result->dtype;
   for (size_t i = 0; i < count; ++i) {
     std::vector<bool> summed(ranks, false);
     bool any = false;
@@ -255,9 +258,9 @@ Tensors compose_einsum(const Call& call) {
     if (i == 0) {
       IntList dims;
       for (int k = kept; k < ranks; ++k) dims.push_back(k);
-      if (!dims.empty()) result = cast(sum(result, dims, true), dtype);
+      if (!dims.empty()) result = sum(result, dims, true);
     } else if (any) {
-      if (operands[i]->dtype != dtype) {
+      if (operands[i]->dtype != operands[0]->dtype) {
         return fail(call, runtime_error("einsum(): expected operands of one dtype, got ",
                                         result->text(), " and ", operands[i]->text()));
       }
@@ -278,7 +281,6 @@ void add_einsum_rows(Catalog& c) {
                    "Sums of products over the subscripts that the output lacks: \"bij,bjk->bik\". "
                    "\"...\" stands for further dims, which broadcast.");
   r.compose = compose_einsum;
-  r.type_rule = "same";
 }
 
 }  // namespace gradwire

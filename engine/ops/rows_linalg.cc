@@ -16,14 +16,6 @@ int64_t cols_of(const TensorSpec& a) {
   return a.sizes[a.sizes.size() - 1];
 }
 
-// A result laid out as LAPACK gives it: columns are gap-free.
-TensorSpec by_columns(DType dtype, std::span<const int64_t> batch, int64_t rows, int64_t cols) {
-  TensorSpec spec{dtype, with_last(batch, {rows, cols}), {}};
-  spec.strides = contiguous_strides(with_last(batch, {cols, rows}));
-  std::swap(spec.strides[batch.size()], spec.strides[batch.size() + 1]);
-  return spec;
-}
-
 TensorSpec vectors_of(DType dtype, std::span<const int64_t> batch, int64_t n) {
   return {dtype, with_last(batch, {n}), {}};
 }
@@ -312,7 +304,7 @@ Tensors compose_lu_factor(const Call& call) {
   if (!status.ok()) return fail(call, status);
   bool ex = call.op->signature.fixed_outputs > 2;
   bool checked = !ex || call.attr(1).as_bool();
-  Tensors found = call_many(op, {call.in(0)}, {checked ? call.op->name : std::string()});
+  Tensors found = call_many(op, {call.in(0)}, {checked ? "torch." + call.op->name : std::string()});
   if (!ex) found.resize(2);
   return found;
 }

@@ -351,8 +351,12 @@ Tensors compose_renorm(const Call& call) {
 Tensors compose_dist(const Call& call) {
   Tensor difference = sub(call.in(0), call.in(1));
   if (difference->poison) return {difference};
-  absl::Status status = check_floating(call, difference->dtype);
-  if (!status.ok()) return fail(call, status);
+  absl::Status status;
+  if (!is_floating(difference->dtype)) {
+    return fail(call, runtime_error("norm(): input dtype should be either floating point or ",
+                                    "complex. Got ", std::string(dtype_name(difference->dtype)),
+                                    " instead."));
+  }
   auto dims = dims_of(call, {}, difference->rank());
   status = check_filled(call, difference, call.attr(0).as_double(), *dims, true);
   if (!status.ok()) return fail(call, status);

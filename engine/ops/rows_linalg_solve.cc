@@ -12,8 +12,9 @@ using namespace linalg;  // NOLINT: the vocabulary of this family
 absl::Status infer_solve(const Call& call, TensorSpecs* out) {
   const Tensor& a = call.in(0);
   auto batch = batch_of(a);
-  out->push_back({a->dtype, call.in(1)->sizes, {}});
-  out->push_back({a->dtype, a->sizes, {}});
+  const Tensor& b = call.in(1);
+  out->push_back(by_columns(b->dtype, batch, rows_of(b), cols_of(b)));
+  out->push_back(by_columns(a->dtype, batch, rows_of(a), cols_of(a)));
   out->push_back({DType::kInt32, with_last(batch, {rows_of(a)}), {}});
   out->push_back({DType::kInt32, Dims(batch.begin(), batch.end()), {}});
   return absl::OkStatus();
@@ -33,7 +34,8 @@ void backward_solve(Backward& b) {
 }
 
 absl::Status infer_triangular(const Call& call, TensorSpecs* out) {
-  out->push_back({call.in(1)->dtype, call.in(1)->sizes, {}});
+  const Tensor& b = call.in(1);
+  out->push_back(by_columns(b->dtype, batch_of(b), rows_of(b), cols_of(b)));
   return absl::OkStatus();
 }
 
@@ -46,6 +48,25 @@ void backward_triangular(Backward& b) {
     b.set(0, is_upper ? upper(ga, unit ? 1 : 0) : lower(ga, unit ? -1 : 0));
   }
   if (b.needs(1)) b.set(1, gb);
+}
+
+absl::Status infer_cholesky_solve(const Call& call, TensorSpecs* out) {
+  const Tensor& b = call.in(0);
+  out->push_back(by_columns(b->dtype, batch_of(b), rows_of(b), cols_of(b)));
+  return absl::OkStatus();
+}
+
+// As torch's, with the whole factor as the variable.
+void backward_cholesky_solve(Backward& b) {
+  bool is_upper = b.attr(0).as_bool();
+  Tensor x = b.output(0);
+  Tensor gb = cholesky_solve(b.grad(), b.input(1), is_upper);
+  if (b.needs(0)) b.set(0, gb);
+  if (b.needs(1)) {
+    Tensor common = matmul(gb, swapped(x));
+    common = add(common, swapped(common));
+    b.set(1, neg(is_upper ? matmul(b.input(1), common) : matmul(common, b.input(1))));
+  }
 }
 
 absl::Status infer_order(const Call& call, TensorSpecs* out) {
@@ -211,7 +232,7 @@ Tensors compose_solve(const Call& call) {
   if (status.ok()) status = broadcast_batches(&a, &b);
   if (!status.ok()) return fail(call, status);
   bool checked = !ex || call.attr(1).as_bool();
-  Tensors found = call_many(op, {a, b}, {left, checked ? call.op->name : std::string()});
+  Tensors found = call_many(op, {a, b}, {left, checked ? "torch." + call.op->name : std::string()});
   Tensor x = vector ? squeeze(found[0], -1) : found[0];
   if (ex) return {x, found.back()};
   return {x};
@@ -258,13 +279,6 @@ Tensors compose_old_triangular(const Call& call) {
   return {x, clone(a)};
 }
 
-// x with A x = B from L of A = L L^T.
-Tensor cholesky_solved(const Tensor& b, const Tensor& factor, bool is_upper) {
-  Tensor l = is_upper ? swapped(factor) : factor;
-  Tensor x = solve_triangular(l, b, false, true, false);
-  return solve_triangular(swapped(l), x, true, true, false);
-}
-
 Tensors compose_cholesky_solve(const Call& call) {
   Tensor b = call.in(0), l = call.in(1);
   absl::Status status = check_factor(call, l);
@@ -275,15 +289,15 @@ Tensors compose_cholesky_solve(const Call& call) {
   }
   if (status.ok() && rows_of(b) != rows_of(l)) status = shapes_error(call, l, b, true);
   if (!status.ok()) return fail(call, status);
-  return {cholesky_solved(b, l, call.attr(0).as_bool())};
+  return {cholesky_solve(b, l, call.attr(0).as_bool())};
 }
 
 Tensors compose_cholesky_inverse(const Call& call) {
   const Tensor& l = call.in(0);
   absl::Status status = check_factor(call, l);
   if (!status.ok()) return fail(call, status);
-  return {cholesky_solved(expand(identity(rows_of(l), rows_of(l), l->dtype), l->sizes), l,
-                          call.attr(0).as_bool())};
+  return {cholesky_solve(expand(identity(rows_of(l), rows_of(l), l->dtype), l->sizes), l,
+                         call.attr(0).as_bool())};
 }
 
 // det, slogdet and logdet are parts of one kernel's results.
@@ -383,7 +397,12 @@ Tensors compose_power(const Call& call) {
   int64_t n = call.attr(0).as_int();
   if (status.ok() && n < 0) status = check_real(call, a);
   if (!status.ok()) return fail(call, status);
-  if (n == 0) return {clone(expand(identity(rows_of(a), rows_of(a), a->dtype), a->sizes))};
+  if (n == 0) {
+    // As a function of A, whose gradient is 0.
+    static const OpRef where("where");
+    Tensor one = expand(identity(rows_of(a), rows_of(a), a->dtype), a->sizes);
+    return {gradwire::call(where, {full({}, 1, DType::kBool), one, a})};
+  }
   Tensor square = n < 0 ? gradwire::call(inv, {a}) : a;
   auto left = n < 0 ? ~static_cast<uint64_t>(n) + 1 : static_cast<uint64_t>(n);
   if (left == 1) return {n < 0 ? square : clone(a)};
@@ -488,6 +507,9 @@ void add_linalg_solve_rows(Catalog& c) {
          "unitriangular) -> Tensor",
          "A X = B of batches of one size, by substitution.", infer_triangular, backward_triangular,
          save(0), save(0));
+  kernel(892, "linalg_cholesky_solve(Tensor B, Tensor L, bool upper) -> Tensor",
+         "L L^T X = B of batches of one size.", infer_cholesky_solve, backward_cholesky_solve,
+         save(1), save(0));
   kernel(832, "linalg_lu_order(Tensor pivots, int rows, bool inverse) -> Tensor",
          "Row exchanges as a permutation.", infer_order, nullptr, 0, 0);
   kernel(833,
@@ -574,8 +596,8 @@ void add_linalg_solve_rows(Catalog& c) {
       "The inverse of tensordot by A over its first ind dims.", compose_tensorinv, "same");
   row(860, "linalg.tensorsolve(Tensor A, Tensor B, int[]? dims=None) -> Tensor",
       "X with tensordot(A, X, X.ndim) = B.", compose_tensorsolve, "same");
-  c.keep_internal({"linalg_solve", "linalg_solve_triangular", "linalg_lu_order", "linalg_det",
-                   "linalg_lstsq", "linalg_pinv"});
+  c.keep_internal({"linalg_solve", "linalg_solve_triangular", "linalg_cholesky_solve",
+                   "linalg_lu_order", "linalg_det", "linalg_lstsq", "linalg_pinv"});
 }
 
 }  // namespace gradwire

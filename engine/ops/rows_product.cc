@@ -463,7 +463,7 @@ Tensor covariance(const Tensor& input, int64_t correction, const Tensor& fweight
   } else {
     factor = call(sub_op, {total, nullptr}, {{}, correction, 1});
   }
-  factor = call(clamp, {factor, nullptr}, {{}, 0});
+  factor = call(clamp, {factor, nullptr}, {0});
   Tensor centered = sub(in, unsqueeze(mean, 1));
   Tensor weighted = w ? mul(centered, w) : centered;
   if (centered->poison || weighted->poison) return centered->poison ? centered : weighted;
@@ -506,8 +506,8 @@ Tensors compose_corrcoef(const Call& call) {
   if (c->rank() == 0) return {div(c, c)};
   Tensor deviation = gradwire::call(sqrt, {diagonal_of(c)});
   c = div(div(c, unsqueeze(deviation, 1)), unsqueeze(deviation, 0));
-  c = gradwire::call(low, {c, nullptr}, {{}, -1});
-  return {gradwire::call(high, {c, nullptr}, {{}, 1})};
+  c = gradwire::call(low, {c, nullptr}, {-1});
+  return {gradwire::call(high, {c, nullptr}, {1})};
 }
 
 }  // namespace

@@ -81,7 +81,8 @@ absl::Status check_infos(const std::vector<int>& infos, std::string_view name, b
                       "you still want to perform the factorization, consider calling linalg.lu(A, "
                       "pivot) or linalg.lu_factor_ex(A, pivot)");
     }
-    return make_error(ErrorKind::kLinAlg, text);
+    bool linalg = !has("lu_factor");
+    return make_error(linalg ? ErrorKind::kLinAlg : ErrorKind::kRuntime, text);
   }
   return absl::OkStatus();
 }

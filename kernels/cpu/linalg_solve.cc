@@ -77,6 +77,36 @@ absl::Status linalg_substitute(const KernelCall& call, Context& context) {
 }
 GW_CPU_KERNEL("linalg_solve_triangular", linalg_substitute);
 
+// B, L -> X with L L^T X = B; attribute upper: the factor is L^T.
+template <class C>
+absl::Status substitute_twice(const KernelCall& call, Context& context) {
+  Matrices b(call.inputs[0]), l(call.inputs[1]), x(call.outputs[0]);
+  GW_RETURN_IF_ERROR(check_size(l));
+  GW_RETURN_IF_ERROR(check_size(b));
+  bool upper = call.attributes[0].as_bool();
+  int n = static_cast<int>(b.rows), c = static_cast<int>(b.cols);
+  auto infos = for_matrices(b.count, 2.0 * n * n * c, context.pool, [&](int64_t i) {
+    Block<C> factor(l.rows * l.cols), values(b.rows * b.cols);
+    if (!factor.ok() || !values.ok()) return lapack::kNoMemory;
+    l.load(i, factor.data(), n);
+    b.load(i, values.data(), n);
+    if (n && c) {
+      for (bool transposed : {upper, !upper}) {
+        lapack::trsm(true, upper, transposed, false, n, c, factor.data(), n, values.data(), n);
+      }
+    }
+    x.store(i, values.data(), n);
+    return 0;
+  });
+  return check_infos(infos, "", b.batched);
+}
+
+absl::Status linalg_substitute_twice(const KernelCall& call, Context& context) {
+  return visit_real("cholesky_solve", call.inputs[0].dtype,
+                    [&](auto tag) { return substitute_twice<decltype(tag)>(call, context); });
+}
+GW_CPU_KERNEL("linalg_cholesky_solve", linalg_substitute_twice);
+
 // LAPACK's row exchanges as a permutation: row i of P^T B is row order[i] of B. With `inverse` the
 // other way.
 absl::Status lu_order(const KernelCall& call, Context& context) {
@@ -163,7 +193,7 @@ absl::Status least_squares(const KernelCall& call, Context& context) {
     }
     return 0;
   });
-  return check_infos(infos, "linalg.lstsq", a.batched);
+  return check_infos(infos, "torch.linalg.lstsq", a.batched);
 }
 
 absl::Status linalg_lstsq(const KernelCall& call, Context& context) {
