@@ -52,9 +52,11 @@ Catalog::Catalog() {
   add_reduce_rows(*this);
   add_matmul_rows(*this);
   add_product_rows(*this);
+  add_covariance_rows(*this);
   add_einsum_rows(*this);
   add_linalg_rows(*this);
   add_linalg_solve_rows(*this);
+  add_linalg_inverse_rows(*this);
   add_linalg_norm_rows(*this);
   add_distance_rows(*this);
   add_index_rows(*this);

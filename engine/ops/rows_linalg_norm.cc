@@ -243,8 +243,9 @@ Tensors compose_old_norm_name(const Call& call) {
   if (x->poison) return {x};
   bool given = !dim.none() && !dim.as_ints().empty();
   if (!given && x->rank() != 2) {
-    return fail(call, runtime_error("linalg.matrix_norm: dim must be given for the nuclear norm ",
-                                    "of a tensor of ", x->rank(), " dimensions"));
+    std::string all;
+    for (int d = 0; d < x->rank(); ++d) absl::StrAppend(&all, d ? " " : "", d);
+    return fail(call, runtime_error("linalg.matrix_norm: dim must be a 2-tuple. Got ", all));
   }
   return matrix_norm_of(call, x, {true, "nuc", 0}, given ? dim : two_dims(0, 1),
                         call.attr(2).as_bool());
@@ -283,7 +284,11 @@ Tensors compose_cond(const Call& call) {
   Order wanted{order.is_string(), order.as_string(), number};
   Tensors own = matrix_norm_of(call, x, wanted, two_dims(-2, -1), false);
   if (inverse->poison) return {inverse};
-  return {mul(own[0], matrix_norm_of(call, inverse, wanted, two_dims(-2, -1), false)[0])};
+  Tensors other = matrix_norm_of(call, inverse, wanted, two_dims(-2, -1), false);
+  // 0 times inf: as numpy.
+  static const OpRef is_nan("isnan");
+  Tensor product = mul(own[0], other[0]);
+  return {masked_fill(product, gradwire::call(is_nan, {product}), kInfinity)};
 }
 
 Tensors compose_rank(const Call& call) {

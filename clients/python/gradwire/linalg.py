@@ -6,6 +6,7 @@ from typing import Any
 
 from . import _linalg_ops, _overloads_linalg
 from ._call import call
+from ._ops import matmul, matrix_exp
 from ._rows import ROWS
 from .wire.errors import LinAlgError
 
@@ -13,7 +14,7 @@ for _name, _value in vars(_linalg_ops).items():
     if getattr(_value, "__module__", "") == _linalg_ops.__name__ and not _name.endswith("_name"):
         globals()[_name] = _value
 
-__all__ = ["LinAlgError"]
+__all__ = ["LinAlgError", "matmul", "matrix_exp"]
 
 
 def norm(
