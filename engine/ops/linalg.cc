@@ -170,6 +170,7 @@ absl::Status broadcast_batches(Tensor* a, Tensor* b) {
   for (Tensor* t : {a, b}) {
     Dims sizes = with_last(*batch, {rows_of(*t), cols_of(*t)});
     if (sizes != (*t)->sizes) *t = expand(*t, sizes);
+    if ((*t)->poison) return runtime_error("a batch of ", shape_text(*batch), " is too big");
   }
   return absl::OkStatus();
 }
