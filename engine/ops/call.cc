@@ -353,6 +353,9 @@ Tensors invoke(Call call) {
     Tensor self = call.inputs[0];
     absl::Status allowed = check_in_place(self, call.op->name + "_");
     if (!allowed.ok()) return failed(call, allowed);
+    // What backward saves of the input must survive the write.
+    bool saves = call.op->kind == OpKind::kComposite || (call.op->saves_inputs & 1);
+    if (saves && any_requires_grad(call)) call.inputs[0] = clone(self);
     call.form = Form::kPlain;
     Tensors results = run_plain(call);
     if (results[0]->poison) return results;

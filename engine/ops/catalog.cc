@@ -57,6 +57,14 @@ Catalog::Catalog() {
   add_split_rows(*this);
   add_reduce_rows(*this);
   add_matmul_rows(*this);
+  add_product_rows(*this);
+  add_covariance_rows(*this);
+  add_einsum_rows(*this);
+  add_linalg_rows(*this);
+  add_linalg_solve_rows(*this);
+  add_linalg_inverse_rows(*this);
+  add_linalg_norm_rows(*this);
+  add_distance_rows(*this);
   add_index_rows(*this);
   add_gather_rows(*this);
   add_scatter_rows(*this);

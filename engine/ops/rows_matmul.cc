@@ -158,15 +158,6 @@ Tensors compose_linear(const Call& call) {
   return {x->rank() == 2 ? out : reshape(out, sizes)};
 }
 
-Tensors compose_addmm(const Call& call) {
-  static const OpRef mm("mm");
-  Tensor product = gradwire::call(mm, {call.in(1), call.in(2)});
-  double beta = call.attr(0).as_double(), alpha = call.attr(1).as_double();
-  if (alpha != 1) product = mul(product, alpha);
-  if (beta == 0) return {product};
-  return {add(beta == 1 ? call.in(0) : mul(call.in(0), beta), product)};
-}
-
 Tensors compose_dot(const Call& call) {
   const Tensor& a = call.in(0);
   const Tensor& b = call.in(1);
@@ -222,10 +213,6 @@ void add_matmul_rows(Catalog& c) {
             compose_matmul, "matmul");
   composite(484, "nn.functional.linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
             "input @ weight.T + bias.", compose_linear, "linear");
-  composite(485,
-            "addmm(Tensor input, Tensor mat1, Tensor mat2, *, Scalar beta=1, "
-            "Scalar alpha=1) -> Tensor",
-            "beta * input + alpha * mat1 @ mat2.", compose_addmm, "");
   composite(486, "dot(Tensor input, Tensor tensor) -> Tensor", "Sum of products of two vectors.",
             compose_dot, "scalar");
   composite(487, "outer(Tensor input, Tensor vec2) -> Tensor", "All products of two vectors.",

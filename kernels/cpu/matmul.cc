@@ -271,6 +271,22 @@ absl::Status addmm(const KernelCall& call, Context& context) {
 }
 GW_CPU_KERNEL("addmm", addmm);
 
+absl::Status baddbmm(const KernelCall& call, Context& context) {
+  TensorView addend = call.inputs[0];
+  const TensorView& out = call.outputs[0];
+  TensorView wide = out;
+  wide.data = addend.data;
+  for (int d = 0; d < 3; ++d) {
+    int from = addend.rank - 3 + d;
+    wide.strides[d] = from >= 0 && addend.sizes[from] != 1 ? addend.strides[from] : 0;
+  }
+  Product p{call.inputs[1], call.inputs[2], wide, out};
+  p.beta = call.attributes[0].as_double();
+  p.alpha = call.attributes[1].as_double();
+  return multiply("baddbmm", p, context.pool);
+}
+GW_CPU_KERNEL("baddbmm", baddbmm);
+
 absl::Status linear(const KernelCall& call, Context& context) {
   const TensorView& out = call.outputs[0];
   int64_t m = out.sizes[0], n = out.sizes[1], k = call.inputs[0].sizes[1];

@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-from . import _call, _dtype, _ops, _overloads, _overloads_shape, _row, _rows
+from . import (
+    _call,
+    _dtype,
+    _ops,
+    _overloads,
+    _overloads_linalg,
+    _overloads_shape,
+    _row,
+    _rows,
+)
 from ._create import (
     arange,
     empty,
@@ -93,6 +102,7 @@ from ._overloads import (
     var_mean,
     where,
 )
+from ._overloads_linalg import block_diag, chain_matmul, einsum, lu, norm, tensordot
 from .autograd import enable_grad, inference_mode, no_grad, set_grad_enabled
 from .autograd.anomaly_mode import (
     is_anomaly_check_nan_enabled,
@@ -158,6 +168,7 @@ _aliases = {
     "arctan": "atan",
     "arcsin": "asin",
     "arccos": "acos",
+    "ger": "outer",
 }
 for _name, _of in _aliases.items():
     if hasattr(_ops, _of) and not hasattr(_ops, _name):
@@ -172,7 +183,7 @@ for _name in (
 ):
     if hasattr(_ops, _name) and not hasattr(Tensor, _name):
         setattr(Tensor, _name, getattr(_ops, _name))
-for _method in (*_overloads.METHODS, *_overloads_shape.METHODS):
+for _method in (*_overloads.METHODS, *_overloads_linalg.METHODS, *_overloads_shape.METHODS):
     setattr(Tensor, _method.__name__, _method)
 for _name, _method in _overloads.ALIASES.items():
     setattr(Tensor, _name, _method)

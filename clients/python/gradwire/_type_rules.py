@@ -11,6 +11,9 @@ from ._shape_rules import Rule, Values, unknown
 
 
 def type_rule(row: Any, name: str) -> Rule:
+    if "," in name:  # one for each output
+        parts = [type_rule(row, part.strip()) for part in name.split(",")]
+        return lambda values: [part(values) for part in parts]
     make = _BY_NAME.get(row.name) or _TYPES.get(name)
     rule = make(row) if make is not None else unknown
     if "indices" in row.outputs:
@@ -176,6 +179,7 @@ _TYPES: dict[str, Callable[[Any], Rule]] = {
     "true_div": _promote_float,
     "bool": lambda row: lambda values: _dtype.bool_,
     "int64": lambda row: lambda values: _dtype.int64,
+    "int32": lambda row: lambda values: _dtype.int32,
     "same": _same_type,
     "each": _each_type,
     "sum": _sum,
