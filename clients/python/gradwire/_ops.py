@@ -2088,6 +2088,24 @@ def log_softmax(
     return call(ROWS["log_softmax"], (input, dim, dtype))
 
 
+def p_norm(
+    input: Tensor,
+    p: float,
+    dim: int | Sequence[int] = (),
+    keepdim: bool = False,
+    *,
+    axis: Any = None,
+) -> Any:
+    """(sum of |input|**p)**(1 / p) over dim (all when empty); inf and -inf are the largest and
+    the smallest |input|, 0 the number of elements that are not 0.
+
+        p_norm(Tensor input, float p, int[] dim=[], bool keepdim=False) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["p_norm"], (input, p, dim, keepdim))
+
+
 def squared_error(input: Tensor, target: Tensor, *, out: Any = None) -> Any:
     """(input - target)**2.
 
@@ -2127,6 +2145,99 @@ def bce_with_logits_(input: Tensor, target: Tensor) -> Any:
     return call_(ROWS["bce_with_logits"], (input, target))
 
 
+def bce_with_logits_positive(
+    input: Tensor, target: Tensor, pos_weight: Tensor, *, out: Any = None
+) -> Any:
+    """bce_with_logits with the positive term times pos_weight.
+
+    bce_with_logits_positive(Tensor input, Tensor target, Tensor pos_weight) -> Tensor
+    """
+    return call(ROWS["bce_with_logits_positive"], (input, target, pos_weight), out)
+
+
+def bce_with_logits_positive_(input: Tensor, target: Tensor, pos_weight: Tensor) -> Any:
+    """`bce_with_logits_positive` in place: the result is written to `input`."""
+    return call_(ROWS["bce_with_logits_positive"], (input, target, pos_weight))
+
+
+def binary_cross_entropy(input: Tensor, target: Tensor, *, out: Any = None) -> Any:
+    """-(target log(input) + (1 - target) log(1 - input)), logarithms at least -100.
+
+    binary_cross_entropy(Tensor input, Tensor target) -> Tensor
+    """
+    return call(ROWS["binary_cross_entropy"], (input, target), out)
+
+
+def binary_cross_entropy_(input: Tensor, target: Tensor) -> Any:
+    """`binary_cross_entropy` in place: the result is written to `input`."""
+    return call_(ROWS["binary_cross_entropy"], (input, target))
+
+
+def smooth_l1_error(input: Tensor, target: Tensor, beta: Number, *, out: Any = None) -> Any:
+    """d = |input - target|: d**2 / (2 beta) where d < beta, else d - beta / 2.
+
+    smooth_l1_error(Tensor input, Tensor target, Scalar beta) -> Tensor
+    """
+    return call(ROWS["smooth_l1_error"], (input, target, beta), out)
+
+
+def smooth_l1_error_(input: Tensor, target: Tensor, beta: Number) -> Any:
+    """`smooth_l1_error` in place: the result is written to `input`."""
+    return call_(ROWS["smooth_l1_error"], (input, target, beta))
+
+
+def huber_error(input: Tensor, target: Tensor, delta: Number, *, out: Any = None) -> Any:
+    """d = |input - target|: d**2 / 2 where d <= delta, else delta * (d - delta / 2).
+
+    huber_error(Tensor input, Tensor target, Scalar delta) -> Tensor
+    """
+    return call(ROWS["huber_error"], (input, target, delta), out)
+
+
+def huber_error_(input: Tensor, target: Tensor, delta: Number) -> Any:
+    """`huber_error` in place: the result is written to `input`."""
+    return call_(ROWS["huber_error"], (input, target, delta))
+
+
+def soft_margin(input: Tensor, target: Tensor, *, out: Any = None) -> Any:
+    """log(1 + exp(-target * input)).
+
+    soft_margin(Tensor input, Tensor target) -> Tensor
+    """
+    return call(ROWS["soft_margin"], (input, target), out)
+
+
+def soft_margin_(input: Tensor, target: Tensor) -> Any:
+    """`soft_margin` in place: the result is written to `input`."""
+    return call_(ROWS["soft_margin"], (input, target))
+
+
+def kl_divergence(input: Tensor, target: Tensor, *, out: Any = None) -> Any:
+    """target * (log(target) - input), 0 where target is 0.
+
+    kl_divergence(Tensor input, Tensor target) -> Tensor
+    """
+    return call(ROWS["kl_divergence"], (input, target), out)
+
+
+def kl_divergence_(input: Tensor, target: Tensor) -> Any:
+    """`kl_divergence` in place: the result is written to `input`."""
+    return call_(ROWS["kl_divergence"], (input, target))
+
+
+def kl_divergence_log(input: Tensor, target: Tensor, *, out: Any = None) -> Any:
+    """exp(target) * (target - input).
+
+    kl_divergence_log(Tensor input, Tensor target) -> Tensor
+    """
+    return call(ROWS["kl_divergence_log"], (input, target), out)
+
+
+def kl_divergence_log_(input: Tensor, target: Tensor) -> Any:
+    """`kl_divergence_log` in place: the result is written to `input`."""
+    return call_(ROWS["kl_divergence_log"], (input, target))
+
+
 def cross_entropy_rows(
     input: Tensor,
     target: Tensor,
@@ -2153,6 +2264,141 @@ def nll_loss_rows(
     nll_loss_rows(Tensor input, Tensor target, Tensor? weight, str reduction, int ignore_index) -> (Tensor loss, Tensor total_weight)
     """
     return call(ROWS["nll_loss_rows"], (input, target, weight, reduction, ignore_index))
+
+
+def poisson_nll(input: Tensor, target: Tensor, eps: Number, *, out: Any = None) -> Any:
+    """input - target * log(input + eps).
+
+    poisson_nll(Tensor input, Tensor target, Scalar eps) -> Tensor
+    """
+    return call(ROWS["poisson_nll"], (input, target, eps), out)
+
+
+def poisson_nll_(input: Tensor, target: Tensor, eps: Number) -> Any:
+    """`poisson_nll` in place: the result is written to `input`."""
+    return call_(ROWS["poisson_nll"], (input, target, eps))
+
+
+def poisson_nll_log(input: Tensor, target: Tensor, *, out: Any = None) -> Any:
+    """exp(input) - target * input.
+
+    poisson_nll_log(Tensor input, Tensor target) -> Tensor
+    """
+    return call(ROWS["poisson_nll_log"], (input, target), out)
+
+
+def poisson_nll_log_(input: Tensor, target: Tensor) -> Any:
+    """`poisson_nll_log` in place: the result is written to `input`."""
+    return call_(ROWS["poisson_nll_log"], (input, target))
+
+
+def stirling_term(target: Tensor, *, out: Any = None) -> Any:
+    """target log(target) - target + log(2 pi target) / 2 where target > 1, else 0.
+
+    stirling_term(Tensor target) -> Tensor
+    """
+    return call(ROWS["stirling_term"], (target,), out)
+
+
+def stirling_term_(target: Tensor) -> Any:
+    """`stirling_term` in place: the result is written to `target`."""
+    return call_(ROWS["stirling_term"], (target,))
+
+
+def gaussian_nll(input: Tensor, target: Tensor, var: Tensor, *, out: Any = None) -> Any:
+    """(log(var) + (input - target)**2 / var) / 2.
+
+    gaussian_nll(Tensor input, Tensor target, Tensor var) -> Tensor
+    """
+    return call(ROWS["gaussian_nll"], (input, target, var), out)
+
+
+def gaussian_nll_(input: Tensor, target: Tensor, var: Tensor) -> Any:
+    """`gaussian_nll` in place: the result is written to `input`."""
+    return call_(ROWS["gaussian_nll"], (input, target, var))
+
+
+def margin_ranking(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: Number, *, out: Any = None
+) -> Any:
+    """max(margin - target * (input1 - input2), 0).
+
+    margin_ranking(Tensor input1, Tensor input2, Tensor target, Scalar margin) -> Tensor
+    """
+    return call(ROWS["margin_ranking"], (input1, input2, target, margin), out)
+
+
+def margin_ranking_(input1: Tensor, input2: Tensor, target: Tensor, margin: Number) -> Any:
+    """`margin_ranking` in place: the result is written to `input1`."""
+    return call_(ROWS["margin_ranking"], (input1, input2, target, margin))
+
+
+def hinge_embedding(input: Tensor, target: Tensor, margin: Number, *, out: Any = None) -> Any:
+    """input where target is 1, max(margin - input, 0) where it is -1; else their sum.
+
+    hinge_embedding(Tensor input, Tensor target, Scalar margin) -> Tensor
+    """
+    return call(ROWS["hinge_embedding"], (input, target, margin), out)
+
+
+def hinge_embedding_(input: Tensor, target: Tensor, margin: Number) -> Any:
+    """`hinge_embedding` in place: the result is written to `input`."""
+    return call_(ROWS["hinge_embedding"], (input, target, margin))
+
+
+def cosine_margin(input: Tensor, target: Tensor, margin: Number, *, out: Any = None) -> Any:
+    """1 - input where target is 1, max(input - margin, 0) where it is -1, else 0.
+
+    cosine_margin(Tensor input, Tensor target, Scalar margin) -> Tensor
+    """
+    return call(ROWS["cosine_margin"], (input, target, margin), out)
+
+
+def cosine_margin_(input: Tensor, target: Tensor, margin: Number) -> Any:
+    """`cosine_margin` in place: the result is written to `input`."""
+    return call_(ROWS["cosine_margin"], (input, target, margin))
+
+
+def triplet_margin(near: Tensor, far: Tensor, margin: Number, *, out: Any = None) -> Any:
+    """max(margin + near - far, 0).
+
+    triplet_margin(Tensor near, Tensor far, Scalar margin) -> Tensor
+    """
+    return call(ROWS["triplet_margin"], (near, far, margin), out)
+
+
+def triplet_margin_(near: Tensor, far: Tensor, margin: Number) -> Any:
+    """`triplet_margin` in place: the result is written to `near`."""
+    return call_(ROWS["triplet_margin"], (near, far, margin))
+
+
+def multi_margin_terms(
+    input: Tensor, own: Tensor, is_target: Tensor, margin: Number, p: Number, *, out: Any = None
+) -> Any:
+    """max(margin - own + input, 0)**p but 0 at the target; p is 1 or 2.
+
+    multi_margin_terms(Tensor input, Tensor own, Tensor is_target, Scalar margin, Scalar p) -> Tensor
+    """
+    return call(ROWS["multi_margin_terms"], (input, own, is_target, margin, p), out)
+
+
+def multilabel_terms(
+    own: Tensor, input: Tensor, present: Tensor, is_target: Tensor, *, out: Any = None
+) -> Any:
+    """max(1 - own + input, 0) where present and not is_target, else 0.
+
+    multilabel_terms(Tensor own, Tensor input, Tensor present, Tensor is_target) -> Tensor
+    """
+    return call(ROWS["multilabel_terms"], (own, input, present, is_target), out)
+
+
+def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Any:
+    """Rows of input [V, D] named by indices whose norm_type-norm is above max_norm, scaled down
+    to it in place.
+
+        embedding_renorm_(Tensor input, Tensor indices, float max_norm, float norm_type) -> Tensor
+    """
+    return call_(ROWS["embedding_renorm_"], (input, indices, max_norm, norm_type))
 
 
 class Methods:
@@ -3656,3 +3902,182 @@ class Methods:
     def bce_with_logits_(self, target: Tensor) -> Any:
         """`bce_with_logits` in place."""
         return call_(ROWS["bce_with_logits"], (self, target))
+
+    def bce_with_logits_positive(self, target: Tensor, pos_weight: Tensor) -> Any:
+        """bce_with_logits with the positive term times pos_weight.
+
+        bce_with_logits_positive(Tensor input, Tensor target, Tensor pos_weight) -> Tensor
+        """
+        return call(ROWS["bce_with_logits_positive"], (self, target, pos_weight))
+
+    def bce_with_logits_positive_(self, target: Tensor, pos_weight: Tensor) -> Any:
+        """`bce_with_logits_positive` in place."""
+        return call_(ROWS["bce_with_logits_positive"], (self, target, pos_weight))
+
+    def binary_cross_entropy(self, target: Tensor) -> Any:
+        """-(target log(input) + (1 - target) log(1 - input)), logarithms at least -100.
+
+        binary_cross_entropy(Tensor input, Tensor target) -> Tensor
+        """
+        return call(ROWS["binary_cross_entropy"], (self, target))
+
+    def binary_cross_entropy_(self, target: Tensor) -> Any:
+        """`binary_cross_entropy` in place."""
+        return call_(ROWS["binary_cross_entropy"], (self, target))
+
+    def smooth_l1_error(self, target: Tensor, beta: Number) -> Any:
+        """d = |input - target|: d**2 / (2 beta) where d < beta, else d - beta / 2.
+
+        smooth_l1_error(Tensor input, Tensor target, Scalar beta) -> Tensor
+        """
+        return call(ROWS["smooth_l1_error"], (self, target, beta))
+
+    def smooth_l1_error_(self, target: Tensor, beta: Number) -> Any:
+        """`smooth_l1_error` in place."""
+        return call_(ROWS["smooth_l1_error"], (self, target, beta))
+
+    def huber_error(self, target: Tensor, delta: Number) -> Any:
+        """d = |input - target|: d**2 / 2 where d <= delta, else delta * (d - delta / 2).
+
+        huber_error(Tensor input, Tensor target, Scalar delta) -> Tensor
+        """
+        return call(ROWS["huber_error"], (self, target, delta))
+
+    def huber_error_(self, target: Tensor, delta: Number) -> Any:
+        """`huber_error` in place."""
+        return call_(ROWS["huber_error"], (self, target, delta))
+
+    def soft_margin(self, target: Tensor) -> Any:
+        """log(1 + exp(-target * input)).
+
+        soft_margin(Tensor input, Tensor target) -> Tensor
+        """
+        return call(ROWS["soft_margin"], (self, target))
+
+    def soft_margin_(self, target: Tensor) -> Any:
+        """`soft_margin` in place."""
+        return call_(ROWS["soft_margin"], (self, target))
+
+    def kl_divergence(self, target: Tensor) -> Any:
+        """target * (log(target) - input), 0 where target is 0.
+
+        kl_divergence(Tensor input, Tensor target) -> Tensor
+        """
+        return call(ROWS["kl_divergence"], (self, target))
+
+    def kl_divergence_(self, target: Tensor) -> Any:
+        """`kl_divergence` in place."""
+        return call_(ROWS["kl_divergence"], (self, target))
+
+    def kl_divergence_log(self, target: Tensor) -> Any:
+        """exp(target) * (target - input).
+
+        kl_divergence_log(Tensor input, Tensor target) -> Tensor
+        """
+        return call(ROWS["kl_divergence_log"], (self, target))
+
+    def kl_divergence_log_(self, target: Tensor) -> Any:
+        """`kl_divergence_log` in place."""
+        return call_(ROWS["kl_divergence_log"], (self, target))
+
+    def poisson_nll(self, target: Tensor, eps: Number) -> Any:
+        """input - target * log(input + eps).
+
+        poisson_nll(Tensor input, Tensor target, Scalar eps) -> Tensor
+        """
+        return call(ROWS["poisson_nll"], (self, target, eps))
+
+    def poisson_nll_(self, target: Tensor, eps: Number) -> Any:
+        """`poisson_nll` in place."""
+        return call_(ROWS["poisson_nll"], (self, target, eps))
+
+    def poisson_nll_log(self, target: Tensor) -> Any:
+        """exp(input) - target * input.
+
+        poisson_nll_log(Tensor input, Tensor target) -> Tensor
+        """
+        return call(ROWS["poisson_nll_log"], (self, target))
+
+    def poisson_nll_log_(self, target: Tensor) -> Any:
+        """`poisson_nll_log` in place."""
+        return call_(ROWS["poisson_nll_log"], (self, target))
+
+    def stirling_term(self) -> Any:
+        """target log(target) - target + log(2 pi target) / 2 where target > 1, else 0.
+
+        stirling_term(Tensor target) -> Tensor
+        """
+        return call(ROWS["stirling_term"], (self,))
+
+    def stirling_term_(self) -> Any:
+        """`stirling_term` in place."""
+        return call_(ROWS["stirling_term"], (self,))
+
+    def gaussian_nll(self, target: Tensor, var: Tensor) -> Any:
+        """(log(var) + (input - target)**2 / var) / 2.
+
+        gaussian_nll(Tensor input, Tensor target, Tensor var) -> Tensor
+        """
+        return call(ROWS["gaussian_nll"], (self, target, var))
+
+    def gaussian_nll_(self, target: Tensor, var: Tensor) -> Any:
+        """`gaussian_nll` in place."""
+        return call_(ROWS["gaussian_nll"], (self, target, var))
+
+    def margin_ranking(self, input2: Tensor, target: Tensor, margin: Number) -> Any:
+        """max(margin - target * (input1 - input2), 0).
+
+        margin_ranking(Tensor input1, Tensor input2, Tensor target, Scalar margin) -> Tensor
+        """
+        return call(ROWS["margin_ranking"], (self, input2, target, margin))
+
+    def margin_ranking_(self, input2: Tensor, target: Tensor, margin: Number) -> Any:
+        """`margin_ranking` in place."""
+        return call_(ROWS["margin_ranking"], (self, input2, target, margin))
+
+    def hinge_embedding(self, target: Tensor, margin: Number) -> Any:
+        """input where target is 1, max(margin - input, 0) where it is -1; else their sum.
+
+        hinge_embedding(Tensor input, Tensor target, Scalar margin) -> Tensor
+        """
+        return call(ROWS["hinge_embedding"], (self, target, margin))
+
+    def hinge_embedding_(self, target: Tensor, margin: Number) -> Any:
+        """`hinge_embedding` in place."""
+        return call_(ROWS["hinge_embedding"], (self, target, margin))
+
+    def cosine_margin(self, target: Tensor, margin: Number) -> Any:
+        """1 - input where target is 1, max(input - margin, 0) where it is -1, else 0.
+
+        cosine_margin(Tensor input, Tensor target, Scalar margin) -> Tensor
+        """
+        return call(ROWS["cosine_margin"], (self, target, margin))
+
+    def cosine_margin_(self, target: Tensor, margin: Number) -> Any:
+        """`cosine_margin` in place."""
+        return call_(ROWS["cosine_margin"], (self, target, margin))
+
+    def triplet_margin(self, far: Tensor, margin: Number) -> Any:
+        """max(margin + near - far, 0).
+
+        triplet_margin(Tensor near, Tensor far, Scalar margin) -> Tensor
+        """
+        return call(ROWS["triplet_margin"], (self, far, margin))
+
+    def triplet_margin_(self, far: Tensor, margin: Number) -> Any:
+        """`triplet_margin` in place."""
+        return call_(ROWS["triplet_margin"], (self, far, margin))
+
+    def multi_margin_terms(self, own: Tensor, is_target: Tensor, margin: Number, p: Number) -> Any:
+        """max(margin - own + input, 0)**p but 0 at the target; p is 1 or 2.
+
+        multi_margin_terms(Tensor input, Tensor own, Tensor is_target, Scalar margin, Scalar p) -> Tensor
+        """
+        return call(ROWS["multi_margin_terms"], (self, own, is_target, margin, p))
+
+    def multilabel_terms(self, input: Tensor, present: Tensor, is_target: Tensor) -> Any:
+        """max(1 - own + input, 0) where present and not is_target, else 0.
+
+        multilabel_terms(Tensor own, Tensor input, Tensor present, Tensor is_target) -> Tensor
+        """
+        return call(ROWS["multilabel_terms"], (self, input, present, is_target))

@@ -13,7 +13,7 @@ class _Loss(Module):
         self, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
     ) -> None:
         super().__init__()
-        self.reduction = F._legacy_reduction(size_average, reduce, reduction)
+        self.reduction = F.legacy_reduction(size_average, reduce, reduction)
 
 
 class MSELoss(_Loss):
