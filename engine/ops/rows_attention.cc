@@ -130,7 +130,16 @@ void add_attention_rows(Catalog& c) {
       "softmax(query key^T * scale + mask) value, of query [..., L, E], key [..., S, E] and value "
       "[..., S, Ev]; a bool mask keeps where True, scale is 1 / sqrt(E) by default.");
   attention.check = check_attention;
-  attention.compose = [](const Call& call) { return Tensors{attend(call)[0]}; };
+  attention.compose = [](const Call& call) -> Tensors {
+    // 16-bit scores would be too coarse: softmax wants them to an absolute precision.
+    DType dtype = call.in(0)->dtype;
+    if (dtype == DType::kFloat32 || dtype == DType::kFloat64) return {attend(call)[0]};
+    Call wide = call;
+    for (Tensor& t : wide.inputs) {
+      if (t && t->dtype != DType::kBool) t = cast(t, DType::kFloat32);
+    }
+    return {cast(attend(wide)[0], dtype)};
+  };
   attention.type_rule = "same";
 }
 

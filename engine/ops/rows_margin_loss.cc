@@ -14,8 +14,9 @@ Tensors reduced(const Tensor& loss, const std::string& how) {
   return {loss->poison ? loss : reduce_loss(loss, how)};
 }
 
+// The steps are torch's, each rounded to the tensors' dtype: uint8 wraps, 16-bit floats round.
+
 Tensors compose_ranking(const Call& call) {
-  static const OpRef op("margin_ranking");
   const Tensor &x1 = call.in(0), &x2 = call.in(1), &target = call.in(2);
   if (x1->rank() != x2->rank() || x1->rank() != target->rank()) {
     return {poisoned(runtime_error(
@@ -23,17 +24,31 @@ Tensors compose_ranking(const Call& call) {
         shape_text(x1->sizes), ", input2: ", shape_text(x2->sizes),
         ", target: ", shape_text(target->sizes)))};
   }
-  return reduced(gradwire::call(op, {x1, x2, target}, {call.attr(0)}), call.attr(1).as_string());
+  Tensor lack = add(mul(neg(target), sub(x1, x2)), call.attr(0).as_double());
+  return reduced(clamp_min(lack, 0), call.attr(1).as_string());
+}
+
+Tensor unequal(const Tensor& a, double b) {
+  static const OpRef op("ne");
+  return call(op, {a, nullptr}, {{}, b});
+}
+
+Tensor or_zero(const Tensor& condition, const Tensor& value) {
+  static const OpRef op("where");
+  return call(op, {condition, value, nullptr}, {{}, 0});
 }
 
 Tensors compose_hinge(const Call& call) {
-  static const OpRef op("hinge_embedding");
-  return reduced(gradwire::call(op, {call.in(0), call.in(1)}, {call.attr(0)}),
-                 call.attr(1).as_string());
+  const Tensor &x = call.in(0), &target = call.in(1);
+  // torch rounds the margin to the tensor's dtype before it subtracts.
+  Tensor margin = full({}, call.attr(0).as_double(), x->dtype);
+  Tensor lack = clamp_min(sub(margin, x), 0);
+  Tensor loss = add(or_zero(unequal(target, 1), lack), or_zero(unequal(target, -1), x));
+  return reduced(loss, call.attr(1).as_string());
 }
 
 Tensors compose_cosine_embedding(const Call& call) {
-  static const OpRef op("cosine_margin"), root("sqrt");
+  static const OpRef rsub("rsub"), root("sqrt");
   const Tensor &x1 = call.in(0), &x2 = call.in(1), &target = call.in(2);
   int dims = target->rank();
   if (dims > 1) {
@@ -48,12 +63,15 @@ Tensors compose_cosine_embedding(const Call& call) {
   constexpr double kEpsilon = 1e-12;
   Tensor square1 = add(dot(x1, x1), kEpsilon), square2 = add(dot(x2, x2), kEpsilon);
   Tensor cosine = div(dot(x1, x2), gradwire::call(root, {mul(square1, square2)}));
-  return reduced(gradwire::call(op, {cosine, target}, {call.attr(0)}), call.attr(1).as_string());
+  Tensor apart = gradwire::call(rsub, {cosine, nullptr}, {{}, 1, 1});
+  Tensor close = clamp_min(add(cosine, -call.attr(0).as_double()), 0);
+  Tensor loss = add(or_zero(equals(target, 1), apart), or_zero(equals(target, -1), close));
+  return reduced(loss, call.attr(1).as_string());
 }
 
 // The larger distance wins by less than the margin. `how` is checked before shapes, as torch does.
 Tensors compose_triplet(const Call& call) {
-  static const OpRef minimum("minimum"), op("triplet_margin");
+  static const OpRef minimum("minimum");
   const Tensor &anchor = call.in(0), &positive = call.in(1), &negative = call.in(2);
   double margin = call.attr(0).as_double(), p = call.attr(1).as_double();
   double eps = call.attr(2).as_double();
@@ -74,7 +92,7 @@ Tensors compose_triplet(const Call& call) {
     Tensor swapped = pair_distance(positive, negative, p, eps, false);
     far = gradwire::call(minimum, {far, swapped});
   }
-  return reduced(gradwire::call(op, {near, far}, {margin}), how);
+  return reduced(clamp_min(sub(add(near, margin), far), 0), how);
 }
 
 // [C] or [N, C], with N possibly 0.
@@ -214,33 +232,6 @@ expr::Graph graph(int n, std::initializer_list<int> conditions, Fn fn) {
 
 void add_terms(Catalog& c) {
   using R = TypeRule;
-  c.pointwise(762,
-              "margin_ranking(Tensor input1, Tensor input2, Tensor target, Scalar margin) -> Tensor",
-              "max(margin - target * (input1 - input2), 0).", R::kPromoteFloat,
-              [](E x1, E x2, E y, E margin) {
-                E z = -y * (x1 - x2) + margin;
-                return expr::select(z < 0.0, 0.0, z);
-              });
-  c.pointwise(763, "hinge_embedding(Tensor input, Tensor target, Scalar margin) -> Tensor",
-              "input where target is 1, max(margin - input, 0) where it is -1; else their sum.",
-              R::kSame, [](E x, E y, E margin) {
-                E z = margin - x;
-                return expr::select(expr::equal(y, 1.0), 0.0, expr::select(z < 0.0, 0.0, z)) +
-                       expr::select(expr::equal(y, -1.0), 0.0, x);
-              });
-  c.pointwise(764, "cosine_margin(Tensor input, Tensor target, Scalar margin) -> Tensor",
-              "1 - input where target is 1, max(input - margin, 0) where it is -1, else 0.",
-              R::kSame, [](E x, E y, E margin) {
-                E z = x - margin;
-                E below = expr::select(z < 0.0, 0.0, z);
-                return expr::select(expr::equal(y, 1.0), 1.0 - x,
-                                    expr::select(expr::equal(y, -1.0), below, 0.0));
-              });
-  c.pointwise(765, "triplet_margin(Tensor near, Tensor far, Scalar margin) -> Tensor",
-              "max(margin + near - far, 0).", R::kPromoteFloat, [](E near, E far, E margin) {
-                E z = margin + near - far;
-                return expr::select(z < 0.0, 0.0, z);
-              });
   c.pointwise(766,
               "multi_margin_terms(Tensor input, Tensor own, Tensor is_target, Scalar margin, "
               "Scalar p) -> Tensor",

@@ -18,7 +18,7 @@ Tensor sign(const Tensor& a) {
 
 Tensor power(const Tensor& a, double p) {
   static const OpRef op("pow");
-  return call(op, {a, nullptr}, {p});
+  return call(op, {a, nullptr}, {{}, p});
 }
 
 absl::Status check_norm(const Call& call) {

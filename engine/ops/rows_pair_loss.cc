@@ -100,10 +100,29 @@ Tensors compose_bce_with_logits(const Call& call) {
   return broadcast_weighted(loss, call.in(2), how);
 }
 
+// Step by step, as torch: exp(-target * input) may overflow to inf in the tensor's own dtype, and
+// so may its gradient.
+Tensor soft_margin_power(const Tensor& x, const Tensor& target) {
+  static const OpRef exp("exp");
+  return call(exp, {mul(neg(target), x)});
+}
+
+void backward_soft_margin(Backward& b) {
+  Tensor x = b.input(0), target = b.input(1);
+  Tensor z = soft_margin_power(x, target);
+  Tensor grad = mul(div(neg(mul(target, z)), add(z, 1)), b.grad());
+  b.set(0, sum_to(grad, b.input_spec(0).sizes));
+}
+
 Tensors compose_soft_margin(const Call& call) {
   static const OpRef op("soft_margin");
-  const std::string& how = call.attr(0).as_string();
-  return weighted_loss(gradwire::call(op, {call.in(0), call.in(1)}), nullptr, nullptr, how, false);
+  const Tensor& x = call.in(0);
+  if (!is_floating(x->dtype)) {
+    return {poisoned(runtime_error("result type Float can't be cast to the desired output type ",
+                                   std::string(dtype_name(x->dtype))))};
+  }
+  return weighted_loss(gradwire::call(op, {x, call.in(1)}), nullptr, nullptr,
+                       call.attr(0).as_string(), false);
 }
 
 Tensors compose_kl_div(const Call& call) {
@@ -235,11 +254,15 @@ void add_errors(Catalog& c) {
                 E d = expr::abs(x - y);
                 return expr::select(d <= delta, d * 0.5 * d, delta * (d - delta * 0.5));
               });
-  c.pointwise(737, "soft_margin(Tensor input, Tensor target) -> Tensor",
-              "log(1 + exp(-target * input)).", R::kFloatOnly,
-              [](E x, E y) { return softplus_minus(x * y); })
-      .pointwise->set_gradient(
-          0, graph(4, [](auto& e) { return -e[1] * sigmoid_minus(e[0] * e[1]) * e[3]; }));
+  auto& soft = c.add(737, OpKind::kComposite, "soft_margin(Tensor input, Tensor target) -> Tensor",
+                     "log(1 + exp(-target * input)).");
+  soft.compose = [](const Call& call) -> Tensors {
+    static const OpRef log1p("log1p");
+    return {gradwire::call(log1p, {soft_margin_power(call.in(0), call.in(1))})};
+  };
+  soft.backward = backward_soft_margin;
+  soft.saves_inputs = save(0) | save(1);
+  soft.no_grad_inputs = {1};
   c.pointwise(738, "kl_divergence(Tensor input, Tensor target) -> Tensor",
               "target * (log(target) - input), 0 where target is 0.", R::kFloatOnly, [](E x, E y) {
                 return expr::select(expr::equal(y, 0.0), 0.0, y * expr::log(y)) - y * x;

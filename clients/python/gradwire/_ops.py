@@ -2199,17 +2199,12 @@ def huber_error_(input: Tensor, target: Tensor, delta: Number) -> Any:
     return call_(ROWS["huber_error"], (input, target, delta))
 
 
-def soft_margin(input: Tensor, target: Tensor, *, out: Any = None) -> Any:
+def soft_margin(input: Tensor, target: Tensor) -> Any:
     """log(1 + exp(-target * input)).
 
     soft_margin(Tensor input, Tensor target) -> Tensor
     """
-    return call(ROWS["soft_margin"], (input, target), out)
-
-
-def soft_margin_(input: Tensor, target: Tensor) -> Any:
-    """`soft_margin` in place: the result is written to `input`."""
-    return call_(ROWS["soft_margin"], (input, target))
+    return call(ROWS["soft_margin"], (input, target))
 
 
 def kl_divergence(input: Tensor, target: Tensor, *, out: Any = None) -> Any:
@@ -2316,60 +2311,6 @@ def gaussian_nll(input: Tensor, target: Tensor, var: Tensor, *, out: Any = None)
 def gaussian_nll_(input: Tensor, target: Tensor, var: Tensor) -> Any:
     """`gaussian_nll` in place: the result is written to `input`."""
     return call_(ROWS["gaussian_nll"], (input, target, var))
-
-
-def margin_ranking(
-    input1: Tensor, input2: Tensor, target: Tensor, margin: Number, *, out: Any = None
-) -> Any:
-    """max(margin - target * (input1 - input2), 0).
-
-    margin_ranking(Tensor input1, Tensor input2, Tensor target, Scalar margin) -> Tensor
-    """
-    return call(ROWS["margin_ranking"], (input1, input2, target, margin), out)
-
-
-def margin_ranking_(input1: Tensor, input2: Tensor, target: Tensor, margin: Number) -> Any:
-    """`margin_ranking` in place: the result is written to `input1`."""
-    return call_(ROWS["margin_ranking"], (input1, input2, target, margin))
-
-
-def hinge_embedding(input: Tensor, target: Tensor, margin: Number, *, out: Any = None) -> Any:
-    """input where target is 1, max(margin - input, 0) where it is -1; else their sum.
-
-    hinge_embedding(Tensor input, Tensor target, Scalar margin) -> Tensor
-    """
-    return call(ROWS["hinge_embedding"], (input, target, margin), out)
-
-
-def hinge_embedding_(input: Tensor, target: Tensor, margin: Number) -> Any:
-    """`hinge_embedding` in place: the result is written to `input`."""
-    return call_(ROWS["hinge_embedding"], (input, target, margin))
-
-
-def cosine_margin(input: Tensor, target: Tensor, margin: Number, *, out: Any = None) -> Any:
-    """1 - input where target is 1, max(input - margin, 0) where it is -1, else 0.
-
-    cosine_margin(Tensor input, Tensor target, Scalar margin) -> Tensor
-    """
-    return call(ROWS["cosine_margin"], (input, target, margin), out)
-
-
-def cosine_margin_(input: Tensor, target: Tensor, margin: Number) -> Any:
-    """`cosine_margin` in place: the result is written to `input`."""
-    return call_(ROWS["cosine_margin"], (input, target, margin))
-
-
-def triplet_margin(near: Tensor, far: Tensor, margin: Number, *, out: Any = None) -> Any:
-    """max(margin + near - far, 0).
-
-    triplet_margin(Tensor near, Tensor far, Scalar margin) -> Tensor
-    """
-    return call(ROWS["triplet_margin"], (near, far, margin), out)
-
-
-def triplet_margin_(near: Tensor, far: Tensor, margin: Number) -> Any:
-    """`triplet_margin` in place: the result is written to `near`."""
-    return call_(ROWS["triplet_margin"], (near, far, margin))
 
 
 def multi_margin_terms(
@@ -3947,17 +3888,6 @@ class Methods:
         """`huber_error` in place."""
         return call_(ROWS["huber_error"], (self, target, delta))
 
-    def soft_margin(self, target: Tensor) -> Any:
-        """log(1 + exp(-target * input)).
-
-        soft_margin(Tensor input, Tensor target) -> Tensor
-        """
-        return call(ROWS["soft_margin"], (self, target))
-
-    def soft_margin_(self, target: Tensor) -> Any:
-        """`soft_margin` in place."""
-        return call_(ROWS["soft_margin"], (self, target))
-
     def kl_divergence(self, target: Tensor) -> Any:
         """target * (log(target) - input), 0 where target is 0.
 
@@ -4023,50 +3953,6 @@ class Methods:
     def gaussian_nll_(self, target: Tensor, var: Tensor) -> Any:
         """`gaussian_nll` in place."""
         return call_(ROWS["gaussian_nll"], (self, target, var))
-
-    def margin_ranking(self, input2: Tensor, target: Tensor, margin: Number) -> Any:
-        """max(margin - target * (input1 - input2), 0).
-
-        margin_ranking(Tensor input1, Tensor input2, Tensor target, Scalar margin) -> Tensor
-        """
-        return call(ROWS["margin_ranking"], (self, input2, target, margin))
-
-    def margin_ranking_(self, input2: Tensor, target: Tensor, margin: Number) -> Any:
-        """`margin_ranking` in place."""
-        return call_(ROWS["margin_ranking"], (self, input2, target, margin))
-
-    def hinge_embedding(self, target: Tensor, margin: Number) -> Any:
-        """input where target is 1, max(margin - input, 0) where it is -1; else their sum.
-
-        hinge_embedding(Tensor input, Tensor target, Scalar margin) -> Tensor
-        """
-        return call(ROWS["hinge_embedding"], (self, target, margin))
-
-    def hinge_embedding_(self, target: Tensor, margin: Number) -> Any:
-        """`hinge_embedding` in place."""
-        return call_(ROWS["hinge_embedding"], (self, target, margin))
-
-    def cosine_margin(self, target: Tensor, margin: Number) -> Any:
-        """1 - input where target is 1, max(input - margin, 0) where it is -1, else 0.
-
-        cosine_margin(Tensor input, Tensor target, Scalar margin) -> Tensor
-        """
-        return call(ROWS["cosine_margin"], (self, target, margin))
-
-    def cosine_margin_(self, target: Tensor, margin: Number) -> Any:
-        """`cosine_margin` in place."""
-        return call_(ROWS["cosine_margin"], (self, target, margin))
-
-    def triplet_margin(self, far: Tensor, margin: Number) -> Any:
-        """max(margin + near - far, 0).
-
-        triplet_margin(Tensor near, Tensor far, Scalar margin) -> Tensor
-        """
-        return call(ROWS["triplet_margin"], (self, far, margin))
-
-    def triplet_margin_(self, far: Tensor, margin: Number) -> Any:
-        """`triplet_margin` in place."""
-        return call_(ROWS["triplet_margin"], (self, far, margin))
 
     def multi_margin_terms(self, own: Tensor, is_target: Tensor, margin: Number, p: Number) -> Any:
         """max(margin - own + input, 0)**p but 0 at the target; p is 1 or 2.

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ._row import REQUIRED, Row
 
-CATALOG_HASH = "529f2bbe4e931d17"
+CATALOG_HASH = "9c669687c58315fe"
 
 ROWS: dict[str, Row] = {
     "session.release": Row(
@@ -2880,9 +2880,9 @@ ROWS: dict[str, Row] = {
             ("target", "Tensor", False, REQUIRED),
         ],
         "Tensor",
-        "broadcast",
-        "float_only",
-        "dio",
+        "",
+        "",
+        "d",
     ),
     "kl_divergence": Row(
         738,
@@ -3165,59 +3165,6 @@ ROWS: dict[str, Row] = {
         "pair_loss",
         "",
         "d",
-    ),
-    "margin_ranking": Row(
-        762,
-        "margin_ranking",
-        [
-            ("input1", "Tensor", False, REQUIRED),
-            ("input2", "Tensor", False, REQUIRED),
-            ("target", "Tensor", False, REQUIRED),
-            ("margin", "Scalar", False, REQUIRED),
-        ],
-        "Tensor",
-        "broadcast",
-        "promote_float",
-        "dio",
-    ),
-    "hinge_embedding": Row(
-        763,
-        "hinge_embedding",
-        [
-            ("input", "Tensor", False, REQUIRED),
-            ("target", "Tensor", False, REQUIRED),
-            ("margin", "Scalar", False, REQUIRED),
-        ],
-        "Tensor",
-        "broadcast",
-        "same",
-        "dio",
-    ),
-    "cosine_margin": Row(
-        764,
-        "cosine_margin",
-        [
-            ("input", "Tensor", False, REQUIRED),
-            ("target", "Tensor", False, REQUIRED),
-            ("margin", "Scalar", False, REQUIRED),
-        ],
-        "Tensor",
-        "broadcast",
-        "same",
-        "dio",
-    ),
-    "triplet_margin": Row(
-        765,
-        "triplet_margin",
-        [
-            ("near", "Tensor", False, REQUIRED),
-            ("far", "Tensor", False, REQUIRED),
-            ("margin", "Scalar", False, REQUIRED),
-        ],
-        "Tensor",
-        "broadcast",
-        "promote_float",
-        "dio",
     ),
     "multi_margin_terms": Row(
         766,
