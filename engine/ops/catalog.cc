@@ -65,9 +65,11 @@ Catalog::Catalog() {
   add_margin_loss_rows(*this);
   add_ctc_rows(*this);
   add_attention_rows(*this);
+  add_multihead_rows(*this);
   add_bag_rows(*this);
   add_channel_dropout_rows(*this);
   add_module_rows(*this);
+  add_module_norm_rows(*this);
   add_optimizer_rows(*this);
   for (const OpDef& row : storage_) sorted_.push_back(&row);
   std::sort(sorted_.begin(), sorted_.end(),

@@ -42,7 +42,8 @@ Tensor equals(const Tensor& a, double b) {
 
 Tensor clamp_min(const Tensor& a, double min) {
   static const OpRef op("clamp_min");
-  return call(op, {a, nullptr}, {is_floating(a->dtype) ? Attribute(min) : Attribute(static_cast<int64_t>(min))});
+  return call(op, {a, nullptr},
+              {is_floating(a->dtype) ? Attribute(min) : Attribute(static_cast<int64_t>(min))});
 }
 
 Tensor masked_fill(const Tensor& a, const Tensor& mask, double value) {

@@ -12,8 +12,8 @@ absl::Status check_reduction(const std::string& how);
 // The mean or the sum of all elements, or the loss as it is.
 Tensor reduce_loss(const Tensor& loss, const std::string& how);
 
-// input itself (as a copy), with an error of `kind` ("RuntimeError" or "ValueError") and `message` when
-// an element lies outside [low, high]. Passes the gradient through. nan lies outside when
+// input itself (as a copy), with an error of `kind` ("RuntimeError" or "ValueError") and `message`
+// when an element lies outside [low, high]. Passes the gradient through. nan lies outside when
 // `nan_fails`.
 Tensor checked_range(const Tensor& input, double low, double high, bool nan_fails,
                      const std::string& kind, const std::string& message);

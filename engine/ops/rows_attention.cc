@@ -11,8 +11,8 @@ absl::Status check_attention(const Call& call) {
   auto name = [](const Tensor& t) { return std::string(dtype_name(t->dtype)); };
   if (q->dtype != k->dtype || q->dtype != v->dtype) {
     return runtime_error("Expected query, key, and value to have the same dtype, but got query.",
-                         "dtype: ", name(q), " key.dtype: ", name(k),
-                         " and value.dtype: ", name(v), " instead.");
+                         "dtype: ", name(q), " key.dtype: ", name(k), " and value.dtype: ", name(v),
+                         " instead.");
   }
   if (!is_floating(q->dtype)) {
     return not_implemented_error("\"scaled_dot_product_attention\" not implemented for '", name(q),
@@ -30,8 +30,9 @@ absl::Status check_attention(const Call& call) {
                          " instead.");
   }
   if (mask && call.attr(1).as_bool()) {
-    return runtime_error("_scaled_dot_product_attention: Explicit attn_mask should not be set when ",
-                         "is_causal=True");
+    return runtime_error(
+        "_scaled_dot_product_attention: Explicit attn_mask should not be set when ",
+        "is_causal=True");
   }
   double p = call.attr(0).as_double();
   if (!(p >= 0 && p <= 1)) {
@@ -95,8 +96,8 @@ Tensors attend(const Call& call) {
   Tensor k = call.in(1), v = call.in(2), mask = call.in(3);
   if (call.attr(3).as_bool()) {
     if (q->rank() < 3) {
-      return {poisoned(runtime_error("enable_gqa: expected a query of at least 3 dims, got ",
-                                     q->text()))};
+      return {poisoned(
+          runtime_error("enable_gqa: expected a query of at least 3 dims, got ", q->text()))};
     }
     int64_t heads = q->sizes[q->rank() - 3];
     for (Tensor* t : {&k, &v}) {

@@ -27,9 +27,9 @@ Tensor bag_numbers(const Tensor& offsets, int64_t n, bool include_last) {
   static const OpRef scatter_add("scatter_add"), cumsum("cumsum"), narrow("narrow");
   int64_t bags = offsets->numel() - (include_last ? 1 : 0);
   Tensor starts = call(narrow, {offsets}, {0, 0, bags});
-  Tensor begun = call(scatter_add, {zeros(Dims{n + 1}, DType::kInt64), starts,
-                                    full(Dims{bags}, 1, DType::kInt64)},
-                      {0});
+  Tensor begun =
+      call(scatter_add,
+           {zeros(Dims{n + 1}, DType::kInt64), starts, full(Dims{bags}, 1, DType::kInt64)}, {0});
   begun = call(narrow, {call(cumsum, {begun}, {0})}, {0, 0, n});
   static const OpRef sub_op("sub");
   return call(sub_op, {begun, nullptr}, {{}, 1, 1});
@@ -42,8 +42,9 @@ void backward_max(Backward& b, const Tensor& g) {
   static const OpRef lt("lt");
   Tensor empty = call(lt, {taken, nullptr}, {{}, 0});
   const TensorSpec& spec = b.input_spec(0);
-  b.set(0, call(scatter_add, {zeros(spec.sizes, spec.dtype), masked_fill(taken, empty, 0),
-                              masked_fill(g, empty, 0)},
+  b.set(0, call(scatter_add,
+                {zeros(spec.sizes, spec.dtype), masked_fill(taken, empty, 0),
+                 masked_fill(g, empty, 0)},
                 {0}));
 }
 
@@ -61,8 +62,8 @@ void backward_bags(Backward& b) {
   Tensor rows = call(select, {g, bag_numbers(offsets, n, b.attr(2).as_bool())}, {0});
   if (b.needs(0)) {
     Tensor scaled = scales ? mul(rows, unsqueeze(scales, 1)) : rows;
-    b.set(0, call(embedding_back, {scaled, indices},
-                  {b.input_spec(0).sizes[0], padding, b.attr(3)}));
+    b.set(0,
+          call(embedding_back, {scaled, indices}, {b.input_spec(0).sizes[0], padding, b.attr(3)}));
   }
   if (scales && b.needs(3)) {
     Tensor dots = sum(mul(rows, call(select, {b.input(0), indices}, {0})), {1}, false);
@@ -158,8 +159,8 @@ Tensors compose_renorm(const Call& call) {
   static const OpRef select("index_select"), put("index_put_"), gt("gt");
   const Tensor& weight = call.in(0);
   if (weight->rank() != 2) {
-    return {poisoned(runtime_error("embedding_renorm_: expected a weight of 2 dims, got ",
-                                   weight->text()))};
+    return {poisoned(
+        runtime_error("embedding_renorm_: expected a weight of 2 dims, got ", weight->text()))};
   }
   Tensor indices = cast(call.in(1), DType::kInt64);
   indices = reshape(indices, Dims{call.in(1)->numel()});

@@ -27,11 +27,12 @@ absl::Status check_ctc(const Call& call) {
   for (int i : {2, 3}) {
     const Tensor& lengths = call.in(i);
     if (lengths->rank() == 1 && lengths->sizes[0] == x->sizes[1]) continue;
-    return runtime_error(i == 2 ? "input_lengths" : "target_lengths", " must be of size batch_size");
+    return runtime_error(i == 2 ? "input_lengths" : "target_lengths",
+                         " must be of size batch_size");
   }
   if (targets->rank() != 1 && (targets->rank() != 2 || targets->sizes[0] != x->sizes[1])) {
-    return runtime_error("ctc_loss: expected targets [", x->sizes[1], ", S] or one after the other, ",
-                         "got ", targets->text());
+    return runtime_error("ctc_loss: expected targets [", x->sizes[1],
+                         ", S] or one after the other, ", "got ", targets->text());
   }
   return absl::OkStatus();
 }
@@ -70,8 +71,8 @@ Tensors compose_ctc(const Call& call) {
   Tensor targets = integers(1);
   if (targets->rank() == 0) targets = reshape(targets, Dims{1});
   Tensor target_lengths = lengths(3);
-  Tensor loss = gradwire::call(rows, {x, targets, lengths(2), target_lengths},
-                               {call.attr(0), zero_infinity});
+  Tensor loss =
+      gradwire::call(rows, {x, targets, lengths(2), target_lengths}, {call.attr(0), zero_infinity});
   if (zero_infinity) {
     loss = masked_fill(loss, gradwire::call(eq, {loss, nullptr}, {{}, HUGE_VAL}), 0);
   }

@@ -167,9 +167,10 @@ Tensors compose_linear(const Call& call) {
   }
   int64_t features = x->sizes.back();
   if (weight->sizes.back() != features) {
-    return fails(runtime_error("expected equal input and linear_weight last dimensions "
-                               "(in_features), got ",
-                               features, " and ", weight->sizes.back(), ", respectively"));
+    return fails(
+        runtime_error("expected equal input and linear_weight last dimensions "
+                      "(in_features), got ",
+                      features, " and ", weight->sizes.back(), ", respectively"));
   }
   Dims outputs(weight->sizes.begin(), weight->sizes.end() - 1);
   if (bias && bias->sizes != outputs) {
@@ -192,8 +193,8 @@ Tensors compose_linear(const Call& call) {
   weight = reshape(weight, Dims{rows, features});
   if (bias) bias = reshape(bias, Dims{rows});
   Tensor logits = reshape(gradwire::call(linear, {x, weight, bias}), logits_sizes);
-  return {gradwire::call(entropy, {logits, target, call.in(4)},
-                         {ignored, call.attr(0), call.attr(2)})};
+  return {
+      gradwire::call(entropy, {logits, target, call.in(4)}, {ignored, call.attr(0), call.attr(2)})};
 }
 
 Tensors compose_nll(const Call& call) {
@@ -232,13 +233,14 @@ void add_loss_rows(Catalog& c) {
             "nn.functional.nll_loss(Tensor input, Tensor target, Tensor? weight=None, "
             "int ignore_index=-100, str reduction='mean') -> Tensor",
             "Minus the log-probabilities at the target classes.", compose_nll);
-  composite(778,
-            "nn.functional.linear_cross_entropy(Tensor input, Tensor linear_weight, Tensor target, "
-            "*, Tensor? linear_bias=None, Tensor? weight=None, str reduction='mean', "
-            "int? ignore_index=None, float label_smoothing=0.0) -> Tensor",
-            "cross_entropy of linear(input, linear_weight, linear_bias); linear_weight [C, d1, ..., "
-            "D] gives scores [N, C, d1, ...].",
-            compose_linear, "loss");
+  composite(
+      778,
+      "nn.functional.linear_cross_entropy(Tensor input, Tensor linear_weight, Tensor target, "
+      "*, Tensor? linear_bias=None, Tensor? weight=None, str reduction='mean', "
+      "int? ignore_index=None, float label_smoothing=0.0) -> Tensor",
+      "cross_entropy of linear(input, linear_weight, linear_bias); linear_weight [C, d1, ..., "
+      "D] gives scores [N, C, d1, ...].",
+      compose_linear, "loss");
   auto kernel = [&](uint16_t number, std::string_view signature, std::string_view doc,
                     std::string_view name, InferFn infer, BackwardFn backward, uint32_t inputs,
                     uint32_t outputs) -> OpDef& {

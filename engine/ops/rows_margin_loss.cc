@@ -19,10 +19,11 @@ Tensors reduced(const Tensor& loss, const std::string& how) {
 Tensors compose_ranking(const Call& call) {
   const Tensor &x1 = call.in(0), &x2 = call.in(1), &target = call.in(2);
   if (x1->rank() != x2->rank() || x1->rank() != target->rank()) {
-    return {poisoned(runtime_error(
-        "margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: ",
-        shape_text(x1->sizes), ", input2: ", shape_text(x2->sizes),
-        ", target: ", shape_text(target->sizes)))};
+    return {
+        poisoned(runtime_error("margin_ranking_loss : All input tensors should have same dimension "
+                               "but got sizes: input1: ",
+                               shape_text(x1->sizes), ", input2: ", shape_text(x2->sizes),
+                               ", target: ", shape_text(target->sizes)))};
   }
   Tensor lack = add(mul(neg(target), sub(x1, x2)), call.attr(0).as_double());
   return reduced(clamp_min(lack, 0), call.attr(1).as_string());
@@ -123,8 +124,8 @@ absl::Status check_multi_margin(const Call& call) {
     return runtime_error(
         "multi_margin_loss: target tensor should be 1-D with size equal to the number of input "
         "samples (batch size). Expected target size [",
-        rows, "], but got ", shape_text(target->sizes), ". Input has shape ",
-        shape_text(x->sizes), ".");
+        rows, "], but got ", shape_text(target->sizes), ". Input has shape ", shape_text(x->sizes),
+        ".");
   }
   if (weight && weight->sizes[0] != classes) {
     return runtime_error("inconsistent weight size, expected ", classes, " but got ",
@@ -139,7 +140,8 @@ Tensor class_numbers(int64_t classes) {
 }
 
 Tensors compose_multi_margin(const Call& call) {
-  static const OpRef gather("gather"), terms("multi_margin_terms"), eq("eq"), select("index_select");
+  static const OpRef gather("gather"), terms("multi_margin_terms"), eq("eq"),
+      select("index_select");
   bool single = call.in(0)->rank() < 2;
   int64_t rows = single ? 1 : call.in(0)->sizes[0];
   Tensor x = single ? reshape(call.in(0), {{1, call.in(0)->numel()}}) : call.in(0);
@@ -163,8 +165,8 @@ absl::Status check_multilabel(const Call& call) {
   const Tensor &x = call.in(0), &target = call.in(1);
   GW_RETURN_IF_ERROR(check_reduction(call.attr(0).as_string()));
   GW_RETURN_IF_ERROR(check_scores(x));
-  bool fits = x->sizes == target->sizes || (x->rank() < 2 && target->rank() < 2 &&
-                                            x->numel() == target->numel());
+  bool fits = x->sizes == target->sizes ||
+              (x->rank() < 2 && target->rank() < 2 && x->numel() == target->numel());
   if (!fits) {
     return runtime_error("inconsistent target size: ", shape_text(target->sizes),
                          " for input of size: ", shape_text(x->sizes));
@@ -191,8 +193,8 @@ Tensors compose_multilabel(const Call& call) {
   Tensor hits = gradwire::call(scatter_add, {zeros(sizes, DType::kInt64), labels, present}, {1});
   Tensor others = gradwire::call(gt, {hits, nullptr}, {{}, 0});
   // [N, labels, classes]: what each class lacks to lie below each label by 1.
-  Tensor loss = gradwire::call(terms, {unsqueeze(own, 2), unsqueeze(x, 1), unsqueeze(present, 2),
-                                       unsqueeze(others, 1)});
+  Tensor loss = gradwire::call(
+      terms, {unsqueeze(own, 2), unsqueeze(x, 1), unsqueeze(present, 2), unsqueeze(others, 1)});
   loss = div(sum(loss, {1, 2}, false), static_cast<double>(classes));
   const std::string& how = call.attr(0).as_string();
   return {loss->poison ? loss : reduce_loss(single ? squeeze(loss, 0) : loss, how)};
@@ -205,7 +207,8 @@ Tensors compose_multilabel_soft(const Call& call) {
   Tensor loss = gradwire::call(op, {x, call.in(1)});
   if (call.in(2)) loss = mul(loss, call.in(2));
   if (x->sizes.empty()) {
-    return {poisoned(index_error("multilabel_soft_margin_loss: expected scores of at least 1 dim"))};
+    return {
+        poisoned(index_error("multilabel_soft_margin_loss: expected scores of at least 1 dim"))};
   }
   loss = div(sum(loss, {x->rank() - 1}, false), static_cast<double>(x->sizes.back()));
   if (!check_reduction(how).ok()) return {poisoned(value_error(how, " is not valid"))};

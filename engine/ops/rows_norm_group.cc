@@ -119,7 +119,8 @@ Tensors compose_instance_norm(const Call& call) {
     return {poisoned(value_error("Expected more than 1 spatial element when training, got input ",
                                  "size ", shape_text(x->sizes)))};
   }
-  if (rank < 2) return {poisoned(value_error("expected at least 2D input (got ", rank, "D input)"))};
+  if (rank < 2)
+    return {poisoned(value_error("expected at least 2D input (got ", rank, "D input)"))};
   if (!batch && (!mean || !var)) {
     return {poisoned(runtime_error("Expected running_mean and running_var to be defined when ",
                                    "use_input_stats is false"))};
@@ -146,8 +147,8 @@ Tensors compose_instance_norm(const Call& call) {
     GradMode off(false);
     for (auto [running, updated] : {std::pair{mean, means}, std::pair{var, vars}}) {
       if (!running) continue;
-      Tensor merged = gradwire::call(mean_op, {reshape(updated, Dims{images, channels})},
-                                     {IntList{0}, false});
+      Tensor merged =
+          gradwire::call(mean_op, {reshape(updated, Dims{images, channels})}, {IntList{0}, false});
       call_in_place(copy, {running, merged});
     }
   }

@@ -48,8 +48,7 @@ Tensors compose_l1(const Call& call) {
 Tensors compose_huber(const Call& call) {
   static const OpRef op("huber_error");
   if (!(call.attr(1).as_double() > 0)) {
-    return {
-        poisoned(runtime_error("huber_loss does not support non-positive values for delta."))};
+    return {poisoned(runtime_error("huber_loss does not support non-positive values for delta."))};
   }
   const std::string& how = call.attr(0).as_string();
   Tensor loss = gradwire::call(op, {call.in(0), call.in(1)}, {call.attr(1)});
@@ -91,9 +90,8 @@ Tensors compose_bce_with_logits(const Call& call) {
   absl::Status status = check_reduction(how);
   if (!status.ok()) return {poisoned(status)};
   if (x->sizes != target->sizes) {
-    return {
-        poisoned(value_error("Target size (", shape_text(target->sizes),
-                             ") must be the same as input size (", shape_text(x->sizes), ")"))};
+    return {poisoned(value_error("Target size (", shape_text(target->sizes),
+                                 ") must be the same as input size (", shape_text(x->sizes), ")"))};
   }
   Tensor loss = pos_weight ? gradwire::call(positive, {x, target, pos_weight})
                            : gradwire::call(plain, {x, target});
@@ -179,8 +177,7 @@ Tensors compose_gaussian(const Call& call) {
   }
   const std::string& how = call.attr(3).as_string();
   if (!check_reduction(how).ok()) return {poisoned(value_error(how, " is not valid"))};
-  Tensor loss =
-      gradwire::call(op, {x, target, clamp_through(var, call.attr(2).as_double())});
+  Tensor loss = gradwire::call(op, {x, target, clamp_through(var, call.attr(2).as_double())});
   if (call.attr(1).as_bool()) loss = add(loss, 0.91893853320467274178);  // log(2 pi) / 2
   return {loss->poison ? loss : reduce_loss(loss, how)};
 }
@@ -216,10 +213,9 @@ void add_errors(Catalog& c) {
               R::kFloatOnly, [](E x, E y) { return expr::square(x - y); });
   c.pointwise(731, "absolute_error(Tensor input, Tensor target) -> Tensor", "|input - target|.",
               R::kNoBool, [](E x, E y) { return expr::abs(x - y); });
-  auto& bce = c.pointwise(
-      732, "bce_with_logits(Tensor input, Tensor target) -> Tensor",
-      "Binary cross entropy of sigmoid(input), stable.", R::kFloatOnly,
-      [](E x, E y) { return (1.0 - y) * x + softplus_minus(x); });
+  auto& bce = c.pointwise(732, "bce_with_logits(Tensor input, Tensor target) -> Tensor",
+                          "Binary cross entropy of sigmoid(input), stable.", R::kFloatOnly,
+                          [](E x, E y) { return (1.0 - y) * x + softplus_minus(x); });
   bce.pointwise->set_gradient(
       0, graph(4, [](auto& e) { return (expr::sigmoid(e[0]) - e[1]) * e[3]; }));
   auto& positive = c.pointwise(
@@ -227,21 +223,20 @@ void add_errors(Catalog& c) {
       "bce_with_logits with the positive term times pos_weight.", R::kFloatOnly,
       [](E x, E y, E w) { return (1.0 - y) * x + ((w - 1.0) * y + 1.0) * softplus_minus(x); });
   positive.pointwise->set_gradient(0, graph(5, [](auto& e) {
-    E scale = (e[2] - 1.0) * e[1] + 1.0;
-    return ((1.0 - e[1]) - scale * sigmoid_minus(e[0])) * e[4];
-  }));
-  auto& entropy = c.pointwise(
-      734, "binary_cross_entropy(Tensor input, Tensor target) -> Tensor",
-      "-(target log(input) + (1 - target) log(1 - input)), logarithms at least -100.",
-      R::kFloatOnly,
-      [](E x, E y) { return (y - 1.0) * log_clamped(1.0 - x) - y * log_clamped(x); });
+                                     E scale = (e[2] - 1.0) * e[1] + 1.0;
+                                     return ((1.0 - e[1]) - scale * sigmoid_minus(e[0])) * e[4];
+                                   }));
+  auto& entropy =
+      c.pointwise(734, "binary_cross_entropy(Tensor input, Tensor target) -> Tensor",
+                  "-(target log(input) + (1 - target) log(1 - input)), logarithms at least -100.",
+                  R::kFloatOnly,
+                  [](E x, E y) { return (y - 1.0) * log_clamped(1.0 - x) - y * log_clamped(x); });
   entropy.pointwise->set_gradient(0, graph(4, [](auto& e) {
-    E d = (1.0 - e[0]) * e[0];
-    return e[3] * (e[0] - e[1]) / expr::select(d < 1e-12, 1e-12, d);
-  }));
-  entropy.pointwise->set_gradient(1, graph(4, [](auto& e) {
-    return e[3] * (expr::log(1.0 - e[0]) - expr::log(e[0]));
-  }));
+                                    E d = (1.0 - e[0]) * e[0];
+                                    return e[3] * (e[0] - e[1]) / expr::select(d < 1e-12, 1e-12, d);
+                                  }));
+  entropy.pointwise->set_gradient(
+      1, graph(4, [](auto& e) { return e[3] * (expr::log(1.0 - e[0]) - expr::log(e[0])); }));
   c.pointwise(735, "smooth_l1_error(Tensor input, Tensor target, Scalar beta) -> Tensor",
               "d = |input - target|: d**2 / (2 beta) where d < beta, else d - beta / 2.",
               R::kFloatOnly, [](E x, E y, E beta) {
@@ -283,13 +278,12 @@ void add_errors(Catalog& c) {
                 return expr::select(y <= 1.0, 0.0, term);
               });
   c.pointwise(757, "gaussian_nll(Tensor input, Tensor target, Tensor var) -> Tensor",
-              "(log(var) + (input - target)**2 / var) / 2.", R::kPromoteFloat, [](E x, E y, E v) {
-                return 0.5 * (expr::log(v) + expr::square(x - y) / v);
-              });
-  auto& through = c.pointwise(758, "clamp_through(Tensor input, Scalar min) -> Tensor",
-                              "input, but at least min; the gradient passes everywhere.",
-                              R::kPromote,
-                              [](E x, E low) { return expr::select(x < low, low, x); });
+              "(log(var) + (input - target)**2 / var) / 2.", R::kPromoteFloat,
+              [](E x, E y, E v) { return 0.5 * (expr::log(v) + expr::square(x - y) / v); });
+  auto& through =
+      c.pointwise(758, "clamp_through(Tensor input, Scalar min) -> Tensor",
+                  "input, but at least min; the gradient passes everywhere.", R::kPromote,
+                  [](E x, E low) { return expr::select(x < low, low, x); });
   through.pointwise->set_gradient(0, graph(4, [](auto& e) { return e[3]; }));
   auto& range = c.add(759, OpKind::kKernel,
                       "checked_range(Tensor input, float low, float high, bool nan_fails, "

@@ -297,9 +297,8 @@ void add_activations(Catalog& c) {
               });
   auto& logsigmoid = c.pointwise(
       250, "nn.functional.logsigmoid(Tensor input) -> Tensor", "log(sigmoid(input)), stable.",
-      R::kFloatOnly, [](E x) {
-        return expr::select(x < 0.0, x, 0.0) - expr::log1p(expr::exp(-expr::abs(x)));
-      });
+      R::kFloatOnly,
+      [](E x) { return expr::select(x < 0.0, x, 0.0) - expr::log1p(expr::exp(-expr::abs(x))); });
   logsigmoid.pointwise->set_gradient(
       0, graph(3, {}, [](auto& e) { return expr::sigmoid(-e[0]) * e[2]; }));
   c.pointwise(251, "nn.functional.mish(Tensor input) -> Tensor", "input * tanh(softplus(input)).",

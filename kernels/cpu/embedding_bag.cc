@@ -16,8 +16,8 @@ absl::Status check_bags(const int64_t* indices, int64_t n, int64_t rows, const i
                         int64_t count) {
   for (int64_t i = 0; i < n; ++i) {
     if (indices[i] >= 0 && indices[i] < rows) continue;
-    return index_error("embedding_bag: index ", indices[i],
-                       " is out of range for an embedding of ", rows, " rows");
+    return index_error("embedding_bag: index ", indices[i], " is out of range for an embedding of ",
+                       rows, " rows");
   }
   if (count && offsets[0] != 0) {
     return runtime_error("offsets[0] has to be 0, i.e., the first sequence in the mini-batch has ",
@@ -99,9 +99,8 @@ absl::Status bags(const KernelCall& call, ThreadPool& pool) {
 
 absl::Status embedding_bag(const KernelCall& call, Context& context) {
   absl::Status status;
-  bool known = visit_floating(call.inputs[0].dtype, [&](auto tag) {
-    status = bags<decltype(tag)>(call, context.pool);
-  });
+  bool known = visit_floating(call.inputs[0].dtype,
+                              [&](auto tag) { status = bags<decltype(tag)>(call, context.pool); });
   return known ? status : dtype_error("embedding_bag", call.inputs[0].dtype);
 }
 GW_CPU_KERNEL("embedding_bag", embedding_bag);

@@ -80,7 +80,8 @@ class Sample {
 
   int64_t label(int64_t s) const { return s % 2 ? labels_[s / 2] : blank_; }
   double lp(int64_t t, int64_t c) const {
-    return static_cast<double>(static_cast<ComputeOf<T>>(lp_[t * frame_stride_ + c * class_stride_]));
+    return static_cast<double>(
+        static_cast<ComputeOf<T>>(lp_[t * frame_stride_ + c * class_stride_]));
   }
 
   // alpha[0], or alpha[t] from alpha[t - 1]. Backward, frames and states count from the end: beta.
@@ -124,8 +125,14 @@ struct Arguments {
         input_lengths(call.inputs[first + 2], pool),
         target_lengths(call.inputs[first + 3], pool) {
     const TensorView& x = call.inputs[first];
-    batch = {x.sizes[0],     x.sizes[1],           x.sizes[2], call.attributes[0].as_int(),
-             targets.data(), input_lengths.data(), target_lengths.data(), {}};
+    batch = {x.sizes[0],
+             x.sizes[1],
+             x.sizes[2],
+             call.attributes[0].as_int(),
+             targets.data(),
+             input_lengths.data(),
+             target_lengths.data(),
+             {}};
   }
   bool ok() const { return targets.ok() && input_lengths.ok() && target_lengths.ok(); }
 };

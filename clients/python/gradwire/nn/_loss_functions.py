@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from .. import _create, _overloads, _row
+from .. import _host, _overloads, _row
 from .._call import call
 from .._row import REQUIRED, here
 from .._rows import ROWS
@@ -159,7 +159,7 @@ def ctc_loss(
 ) -> Any:
     """Minus the log-probability of label sequences; lengths may be tensors or numbers."""
     lengths = [
-        t if isinstance(t, _row.Tensor) else _create.tensor(t) for t in (input_lengths, target_lengths)
+        t if isinstance(t, _row.Tensor) else _host.tensor(t) for t in (input_lengths, target_lengths)
     ]
     values = (log_probs, targets, *lengths, blank, reduction, zero_infinity)
     return call(ROWS["nn.functional.ctc_loss"], values)

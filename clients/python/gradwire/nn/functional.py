@@ -342,6 +342,16 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
 
 globals().update(_loss_functions.LOSSES)
 
+
+def multi_head_attention_forward(*args: Any, **named: Any) -> tuple[Any, Any]:
+    """Attention of several heads; the weights are None without need_weights."""
+    row = ROWS["nn.functional.multi_head_attention_forward"]
+    values = dict(zip(row.names, row.defaults, strict=True))
+    values |= dict(zip(row.names, args, strict=False)) | named
+    output, weights = call(row, tuple(values[n] for n in row.names))
+    return output, weights if values["need_weights"] else None
+
+
 # Every other op of the family is a function here as it is.
 for _name, _value in vars(_functional_ops).items():
     if getattr(_value, "__module__", "") == _functional_ops.__name__ and _name not in globals():
