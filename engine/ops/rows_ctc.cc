@@ -104,6 +104,12 @@ void add_ctc_rows(Catalog& c) {
     return absl::OkStatus();
   };
   back.checks = true;
+  back.backward = [](Backward& b) {
+    b.set(0, poisoned(not_implemented_error("the derivative for 'ctc_loss_backward' is not ",
+                                            "implemented")));
+    b.set(1, poisoned(not_implemented_error("the derivative for 'ctc_loss_backward' is not ",
+                                            "implemented")));
+  };
   auto& loss = c.add(
       777, OpKind::kComposite,
       "nn.functional.ctc_loss(Tensor log_probs, Tensor targets, Tensor input_lengths, "

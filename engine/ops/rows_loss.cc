@@ -1,4 +1,5 @@
 // Rows 743, 744, 750 to 753, 778: losses at class targets.
+#include <algorithm>
 #include <tuple>
 
 #include "engine/ops/loss.h"
@@ -56,19 +57,39 @@ absl::Status infer_cross_entropy(const Call& call, TensorSpecs* out) {
   return absl::OkStatus();
 }
 
+// By the log-probabilities: minus smoothing / C of each row's gradient, times the class weights.
+Tensor smoothed_gradient(Backward& b, double smoothing) {
+  const Dims& sizes = b.input_spec(0).sizes;
+  Tensor g = b.grad(0), target = b.input(1), weight = b.input(2);
+  if (target->poison) return target;
+  if (b.attr(0).as_string() == "mean") g = div(g, b.output(2));
+  static const OpRef eq("eq");
+  Tensor ignored = call(eq, {target, nullptr}, {{}, b.attr(1)});
+  Tensor rows = masked_fill(expand(g, target->sizes), ignored, 0);
+  rows = mul(unsqueeze(rows, 1), -smoothing / static_cast<double>(std::max<int64_t>(sizes[1], 1)));
+  if (weight) {
+    Dims channel(sizes.size(), 1);
+    channel[1] = sizes[1];
+    rows = mul(rows, reshape(weight, channel));
+  }
+  return rows->poison ? rows : expand(rows, sizes);
+}
+
 void backward_cross_entropy(Backward& b) {
   static const OpRef fused("cross_entropy_backward"), softmax("log_softmax_along");
   if (Slot::current().grad_enabled) {
     // To be differentiated again: the composed form of the same gradient.
     static const OpRef exp("exp");
     Tensor log_p = call(softmax, {b.input(0)}, {1});
-    if (b.attr(2).as_double() == 0) {
-      static const OpRef nll_back("nll_loss_backward");
-      Tensor down = call(nll_back, {b.grad(0), log_p, b.input(1), b.input(2), b.output(2)},
-                         {b.attr(0), b.attr(1)});
-      b.set(0, sub(down, mul(call(exp, {log_p}), sum(down, {1}, true))));
-      return;
+    double smoothing = b.attr(2).as_double();
+    static const OpRef nll_back("nll_loss_backward");
+    Tensor down = call(nll_back, {b.grad(0), log_p, b.input(1), b.input(2), b.output(2)},
+                       {b.attr(0), b.attr(1)});
+    if (smoothing > 0 && !down->poison) {
+      down = add(mul(down, 1 - smoothing), smoothed_gradient(b, smoothing));
     }
+    b.set(0, sub(down, mul(call(exp, {log_p}), sum(down, {1}, true))));
+    return;
   }
   b.set(0, call(fused, {b.grad(0), b.input(0), b.input(1), b.input(2), b.output(1), b.output(2)},
                 {b.attr(0), b.attr(1), b.attr(2)}));

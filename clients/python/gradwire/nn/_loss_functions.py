@@ -159,7 +159,8 @@ def ctc_loss(
 ) -> Any:
     """Minus the log-probability of label sequences; lengths may be tensors or numbers."""
     lengths = [
-        t if isinstance(t, _row.Tensor) else _host.tensor(t) for t in (input_lengths, target_lengths)
+        t if isinstance(t, _row.Tensor) else _host.tensor(t)
+        for t in (input_lengths, target_lengths)
     ]
     values = (log_probs, targets, *lengths, blank, reduction, zero_infinity)
     return call(ROWS["nn.functional.ctc_loss"], values)

@@ -15,9 +15,7 @@ def _dropout(name: str, ranks: tuple[int, ...], unbatched: int | None) -> Any:
     row = ROWS["nn.functional.feature_dropout"]
     n = int(name[-2])
 
-    def function(
-        input: Any, p: float = 0.5, training: bool = True, inplace: bool = False
-    ) -> Any:
+    def function(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
         if p < 0.0 or p > 1.0:
             raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}{here()}")
         rank = input.dim()

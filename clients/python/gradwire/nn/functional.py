@@ -8,22 +8,8 @@ from .. import _ops, _overloads
 from .._call import call, call_
 from .._row import here
 from .._rows import ROWS
-from . import _functional_ops, _loss_functions
-from ._loss_functions import (
-    check_reduction,
-    ctc_loss,
-    legacy_reduction,
-    linear_cross_entropy,
-    triplet_margin_with_distance_loss,
-)
-from ._regularisation import (
-    dropout1d,
-    dropout2d,
-    dropout3d,
-    embedding,
-    embedding_bag,
-    gumbel_softmax,
-)
+from . import _functional_ops, _loss_functions, _regularisation
+from ._loss_functions import check_reduction, legacy_reduction
 
 
 def _row_of(*names: str) -> Any:
@@ -341,6 +327,15 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
 
 
 globals().update(_loss_functions.LOSSES)
+ctc_loss = _loss_functions.ctc_loss
+linear_cross_entropy = _loss_functions.linear_cross_entropy
+triplet_margin_with_distance_loss = _loss_functions.triplet_margin_with_distance_loss
+dropout1d = _regularisation.dropout1d
+dropout2d = _regularisation.dropout2d
+dropout3d = _regularisation.dropout3d
+embedding = _regularisation.embedding
+embedding_bag = _regularisation.embedding_bag
+gumbel_softmax = _regularisation.gumbel_softmax
 
 
 def multi_head_attention_forward(*args: Any, **named: Any) -> tuple[Any, Any]:

@@ -203,7 +203,8 @@ class Embedding(Module):
                 raise AssertionError("Padding_idx must be within num_embeddings")
             padding_idx %= num_embeddings
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
-        self.padding_idx, self.max_norm = padding_idx, max_norm
+        self.padding_idx, self.max_norm, self.norm_type = padding_idx, max_norm, norm_type
+        self.scale_grad_by_freq, self.sparse = scale_grad_by_freq, sparse
         if _weight is not None:
             self.weight = Parameter(_weight, requires_grad=not _freeze)
             return
@@ -221,7 +222,15 @@ class Embedding(Module):
         return cls(rows, columns, _weight=embeddings, _freeze=freeze, **options)
 
     def forward(self, input: Any) -> Any:
-        return F.embedding(input, self.weight, self.padding_idx, self.max_norm)
+        return F.embedding(
+            input,
+            self.weight,
+            self.padding_idx,
+            self.max_norm,
+            self.norm_type,
+            self.scale_grad_by_freq,
+            self.sparse,
+        )
 
     def extra_repr(self) -> str:
         text = f"{self.num_embeddings}, {self.embedding_dim}"

@@ -120,7 +120,7 @@ def create(
     return made
 
 
-def put_state(module: Module, state: dict[str, Any]) -> None:
+def put_state(module: Any, state: dict[str, Any]) -> None:
     """Registers made state; where the module has some already its values are replaced."""
     for name, value in state.items():
         have = module._parameters.get(name)
