@@ -74,8 +74,18 @@ Catalog::Catalog() {
   add_conv_rows(*this);
   add_pool_rows(*this);
   add_norm_rows(*this);
+  add_norm_group_rows(*this);
+  add_norm_p_rows(*this);
   add_loss_rows(*this);
+  add_pair_loss_rows(*this);
+  add_margin_loss_rows(*this);
+  add_ctc_rows(*this);
+  add_attention_rows(*this);
+  add_multihead_rows(*this);
+  add_bag_rows(*this);
+  add_channel_dropout_rows(*this);
   add_module_rows(*this);
+  add_module_norm_rows(*this);
   add_optimizer_rows(*this);
   for (const OpDef& row : storage_) sorted_.push_back(&row);
   std::sort(sorted_.begin(), sorted_.end(),

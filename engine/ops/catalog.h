@@ -86,8 +86,18 @@ void add_random_rows(Catalog& catalog);
 void add_conv_rows(Catalog& catalog);
 void add_pool_rows(Catalog& catalog);
 void add_norm_rows(Catalog& catalog);
+void add_norm_group_rows(Catalog& catalog);
+void add_norm_p_rows(Catalog& catalog);
 void add_loss_rows(Catalog& catalog);
+void add_pair_loss_rows(Catalog& catalog);
+void add_margin_loss_rows(Catalog& catalog);
+void add_ctc_rows(Catalog& catalog);
+void add_attention_rows(Catalog& catalog);
+void add_multihead_rows(Catalog& catalog);
+void add_bag_rows(Catalog& catalog);
+void add_channel_dropout_rows(Catalog& catalog);
 void add_module_rows(Catalog& catalog);
+void add_module_norm_rows(Catalog& catalog);
 void add_optimizer_rows(Catalog& catalog);
 
 }  // namespace gradwire

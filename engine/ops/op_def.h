@@ -4,7 +4,8 @@
 // Kinds, from the cheapest to add to the dearest:
 //   pointwise  one typed expression; kernel, fusion, broadcasting, promotion and gradient follow
 //   view       new geometry over the same storage
-//   composite  calls other ops; gradient follows
+//   composite  calls other ops; gradient follows, unless `backward` states it: then compose gives
+//              fresh tensors, and saves_inputs and saves_outputs count
 //   kernel     has kernels of its own: infer, lower, backward
 //   command    acts on the session instead of computing (engine/ops/rows_command.cc)
 #pragma once

@@ -135,6 +135,22 @@ void backward_embedding(Backward& b) {
                 {sizes[0], padding_row(b.attr(0), sizes[0]), b.attr(1).as_bool()}));
 }
 
+// Linear in the gradient: the rows that came together, apart again.
+void backward_embedding_gradient(Backward& b) {
+  static const OpRef embedding("nn.functional.embedding"), fill("masked_fill"), eq("eq");
+  if (b.attr(2).as_bool()) {
+    b.set(0, poisoned(runtime_error("embedding: a gradient scaled by frequency cannot be ",
+                                    "differentiated again")));
+    return;
+  }
+  Tensor rows = call(embedding, {b.grad(), b.input(1)});
+  if (b.attr(1).as_int() >= 0 && !rows->poison) {
+    Tensor padding = call(eq, {b.input(1), nullptr}, {{}, b.attr(1)});
+    rows = call(fill, {rows, unsqueeze(padding, -1), nullptr}, {0.0});
+  }
+  b.set(0, rows);
+}
+
 void backward_flip(Backward& b) {
   static const OpRef flip("flip");
   b.set(0, call(flip, {b.grad()}, {b.attr(0)}));
@@ -234,7 +250,8 @@ void add_gather_rows(Catalog& c) {
         task->attributes = {call.attr(1), call.attr(2)};
         return absl::OkStatus();
       },
-      nullptr, 0);
+      backward_embedding_gradient, save(1));
+  gradient.no_grad_inputs = {1};
   gradient.kernel = "embedding_backward";
   gradient.method = false;
   kernel(540, "flip(Tensor input, int[] dims) -> Tensor", "The order of dims reversed.",

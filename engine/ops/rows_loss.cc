@@ -1,31 +1,11 @@
-// Rows 730 to 759: losses.
+// Rows 743, 744, 750 to 753, 778: losses at class targets.
+#include <algorithm>
 #include <tuple>
 
-#include "engine/ops/call.h"
+#include "engine/ops/loss.h"
 
 namespace gradwire {
 namespace {
-
-absl::Status check_reduction(const Call& call, int slot) {
-  const std::string& how = call.attr(slot).as_string();
-  if (how == "none" || how == "mean" || how == "sum") return absl::OkStatus();
-  return value_error(how, " is not a valid value for reduction");
-}
-
-Tensor reduce(const Tensor& loss, const std::string& how) {
-  static const OpRef mean("mean");
-  if (how == "mean") return call(mean, {loss});
-  if (how == "sum") return sum(loss, {}, false);
-  return loss;
-}
-
-// A pointwise loss of two tensors, then its reduction.
-Tensors pair_loss(const Call& call, const OpRef& op) {
-  absl::Status status = check_reduction(call, 0);
-  if (!status.ok()) return {poisoned(status)};
-  Tensor loss = gradwire::call(op, {call.in(0), call.in(1)});
-  return {reduce(loss, call.attr(0).as_string())};
-}
 
 // --- cross entropy -------------------------------------------------------------------------------
 
@@ -77,19 +57,39 @@ absl::Status infer_cross_entropy(const Call& call, TensorSpecs* out) {
   return absl::OkStatus();
 }
 
+// By the log-probabilities: minus smoothing / C of each row's gradient, times the class weights.
+Tensor smoothed_gradient(Backward& b, double smoothing) {
+  const Dims& sizes = b.input_spec(0).sizes;
+  Tensor g = b.grad(0), target = b.input(1), weight = b.input(2);
+  if (target->poison) return target;
+  if (b.attr(0).as_string() == "mean") g = div(g, b.output(2));
+  static const OpRef eq("eq");
+  Tensor ignored = call(eq, {target, nullptr}, {{}, b.attr(1)});
+  Tensor rows = masked_fill(expand(g, target->sizes), ignored, 0);
+  rows = mul(unsqueeze(rows, 1), -smoothing / static_cast<double>(std::max<int64_t>(sizes[1], 1)));
+  if (weight) {
+    Dims channel(sizes.size(), 1);
+    channel[1] = sizes[1];
+    rows = mul(rows, reshape(weight, channel));
+  }
+  return rows->poison ? rows : expand(rows, sizes);
+}
+
 void backward_cross_entropy(Backward& b) {
   static const OpRef fused("cross_entropy_backward"), softmax("log_softmax_along");
   if (Slot::current().grad_enabled) {
     // To be differentiated again: the composed form of the same gradient.
     static const OpRef exp("exp");
     Tensor log_p = call(softmax, {b.input(0)}, {1});
-    if (b.attr(2).as_double() == 0) {
-      static const OpRef nll_back("nll_loss_backward");
-      Tensor down = call(nll_back, {b.grad(0), log_p, b.input(1), b.input(2), b.output(2)},
-                         {b.attr(0), b.attr(1)});
-      b.set(0, sub(down, mul(call(exp, {log_p}), sum(down, {1}, true))));
-      return;
+    double smoothing = b.attr(2).as_double();
+    static const OpRef nll_back("nll_loss_backward");
+    Tensor down = call(nll_back, {b.grad(0), log_p, b.input(1), b.input(2), b.output(2)},
+                       {b.attr(0), b.attr(1)});
+    if (smoothing > 0 && !down->poison) {
+      down = add(mul(down, 1 - smoothing), smoothed_gradient(b, smoothing));
     }
+    b.set(0, sub(down, mul(call(exp, {log_p}), sum(down, {1}, true))));
+    return;
   }
   b.set(0, call(fused, {b.grad(0), b.input(0), b.input(1), b.input(2), b.output(1), b.output(2)},
                 {b.attr(0), b.attr(1), b.attr(2)}));
@@ -102,7 +102,7 @@ absl::Status infer_second(const Call& call, TensorSpecs* out) {
 
 Tensors compose_cross_entropy(const Call& call) {
   static const OpRef rows("cross_entropy_rows"), softmax("log_softmax_along");
-  absl::Status status = check_reduction(call, 1);
+  absl::Status status = check_reduction(call.attr(1).as_string());
   if (!status.ok()) return {poisoned(status)};
   Tensor x = call.in(0), target = call.in(1), weight = call.in(2);
   double smoothing = call.attr(2).as_double();
@@ -141,7 +141,7 @@ Tensors compose_cross_entropy(const Call& call) {
       double samples = static_cast<double>(x->numel()) / classes;
       return {div(sum(loss, {}, false), samples)};
     }
-    return {reduce(loss, how)};
+    return {reduce_loss(loss, how)};
   }
   if (single) {
     x = unsqueeze(x, 0);
@@ -172,9 +172,55 @@ void backward_nll_backward(Backward& b) {
   b.set(0, call_many(rows, {b.grad(), b.input(2), b.input(3)}, {b.attr(0), b.attr(1)})[0]);
 }
 
+// inputs input, linear_weight, target, linear_bias?, weight?; attributes reduction, ignore_index,
+// label_smoothing. linear_weight [C, d1, ..., D].
+Tensors compose_linear(const Call& call) {
+  static const OpRef linear("nn.functional.linear"), entropy("nn.functional.cross_entropy");
+  const Tensor &x = call.in(0), &target = call.in(2);
+  Tensor weight = call.in(1), bias = call.in(3);
+  auto fails = [](const absl::Status& status) { return Tensors{poisoned(status)}; };
+  if (x->rank() < 1 || x->rank() > 2) {
+    return fails(runtime_error("expected input with dimensionality 1 or 2, got ", x->rank()));
+  }
+  if (weight->rank() < 2) {
+    return fails(runtime_error("expected linear_weight with dimensionality at least 2, got ",
+                               weight->rank()));
+  }
+  int64_t features = x->sizes.back();
+  if (weight->sizes.back() != features) {
+    return fails(
+        runtime_error("expected equal input and linear_weight last dimensions "
+                      "(in_features), got ",
+                      features, " and ", weight->sizes.back(), ", respectively"));
+  }
+  Dims outputs(weight->sizes.begin(), weight->sizes.end() - 1);
+  if (bias && bias->sizes != outputs) {
+    return fails(runtime_error("expected linear_bias shape ", shape_text(outputs), ", got ",
+                               shape_text(bias->sizes)));
+  }
+  if (outputs.size() > 1 && x->rank() == 1) {
+    return fails(runtime_error("K-dimensional loss defined by linear_weight shape ",
+                               shape_text(weight->sizes), " requires batched input, (N, ", features,
+                               "), got unbatched input with shape ", shape_text(x->sizes)));
+  }
+  Dims logits_sizes(x->sizes.begin(), x->sizes.end() - 1);
+  logits_sizes.insert(logits_sizes.end(), outputs.begin(), outputs.end());
+  if (target->sizes == logits_sizes && !call.attr(1).none()) {
+    return fails(
+        runtime_error("ignore_index cannot be specified when target contains probabilities"));
+  }
+  Attribute ignored = call.attr(1).none() ? Attribute(-100) : call.attr(1);
+  int64_t rows = numel_of(outputs);
+  weight = reshape(weight, Dims{rows, features});
+  if (bias) bias = reshape(bias, Dims{rows});
+  Tensor logits = reshape(gradwire::call(linear, {x, weight, bias}), logits_sizes);
+  return {
+      gradwire::call(entropy, {logits, target, call.in(4)}, {ignored, call.attr(0), call.attr(2)})};
+}
+
 Tensors compose_nll(const Call& call) {
   static const OpRef rows("nll_loss_rows");
-  absl::Status status = check_reduction(call, 1);
+  absl::Status status = check_reduction(call.attr(1).as_string());
   if (!status.ok()) return {poisoned(status)};
   Tensor x = call.in(0), target = call.in(1);
   bool single = x->rank() == 1;
@@ -190,47 +236,13 @@ Tensors compose_nll(const Call& call) {
 }  // namespace
 
 void add_loss_rows(Catalog& c) {
-  using E = expr::E;
-  c.pointwise(730, "squared_error(Tensor input, Tensor target) -> Tensor", "(input - target)**2.",
-              TypeRule::kPromote, [](E x, E y) { return expr::square(x - y); });
-  c.pointwise(731, "absolute_error(Tensor input, Tensor target) -> Tensor", "|input - target|.",
-              TypeRule::kPromote, [](E x, E y) { return expr::abs(x - y); });
-  c.pointwise(732, "bce_with_logits(Tensor input, Tensor target) -> Tensor",
-              "Binary cross entropy of sigmoid(input), stable.", TypeRule::kFloatOnly,
-              [](E x, E y) {
-                return (1.0 - y) * x - expr::select(x < 0.0, x, 0.0) +
-                       expr::log1p(expr::exp(-expr::abs(x)));
-              });
   auto composite = [&](uint16_t number, std::string_view signature, std::string_view doc,
-                       ComposeFn fn) {
-    c.add(number, OpKind::kComposite, signature, doc).compose = fn;
+                       ComposeFn fn, std::string_view shape = "class_loss") {
+    OpDef& r = c.add(number, OpKind::kComposite, signature, doc);
+    r.compose = fn;
+    r.shape_rule = std::string(shape);
+    r.type_rule = "same";
   };
-  composite(740,
-            "nn.functional.mse_loss(Tensor input, Tensor target, str reduction='mean') "
-            "-> Tensor",
-            "The mean (or sum) of squared differences.", [](const Call& call) {
-              static const OpRef op("squared_error");
-              return pair_loss(call, op);
-            });
-  composite(741,
-            "nn.functional.l1_loss(Tensor input, Tensor target, str reduction='mean') "
-            "-> Tensor",
-            "The mean (or sum) of absolute differences.", [](const Call& call) {
-              static const OpRef op("absolute_error");
-              return pair_loss(call, op);
-            });
-  composite(742,
-            "nn.functional.binary_cross_entropy_with_logits(Tensor input, Tensor target, "
-            "str reduction='mean') -> Tensor",
-            "Binary cross entropy of sigmoid(input).", [](const Call& call) {
-              static const OpRef op("bce_with_logits");
-              if (call.in(0)->sizes != call.in(1)->sizes) {
-                return Tensors{poisoned(value_error("Target size (", shape_text(call.in(1)->sizes),
-                                                    ") must be the same as input size (",
-                                                    shape_text(call.in(0)->sizes), ")"))};
-              }
-              return pair_loss(call, op);
-            });
   composite(743,
             "nn.functional.cross_entropy(Tensor input, Tensor target, Tensor? weight=None, "
             "int ignore_index=-100, str reduction='mean', float label_smoothing=0.0) "
@@ -242,6 +254,14 @@ void add_loss_rows(Catalog& c) {
             "nn.functional.nll_loss(Tensor input, Tensor target, Tensor? weight=None, "
             "int ignore_index=-100, str reduction='mean') -> Tensor",
             "Minus the log-probabilities at the target classes.", compose_nll);
+  composite(
+      778,
+      "nn.functional.linear_cross_entropy(Tensor input, Tensor linear_weight, Tensor target, "
+      "*, Tensor? linear_bias=None, Tensor? weight=None, str reduction='mean', "
+      "int? ignore_index=None, float label_smoothing=0.0) -> Tensor",
+      "cross_entropy of linear(input, linear_weight, linear_bias); linear_weight [C, d1, ..., "
+      "D] gives scores [N, C, d1, ...].",
+      compose_linear, "loss");
   auto kernel = [&](uint16_t number, std::string_view signature, std::string_view doc,
                     std::string_view name, InferFn infer, BackwardFn backward, uint32_t inputs,
                     uint32_t outputs) -> OpDef& {

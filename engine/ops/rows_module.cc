@@ -69,7 +69,7 @@ Tensors make_batch_norm(const Call& call) {
   Tensors state;
   bool affine = call.attr(3).as_bool(), track = call.attr(4).as_bool();
   state.push_back(affine ? constant({n}, 1, dtype) : nullptr);
-  state.push_back(affine ? constant({n}, 0, dtype) : nullptr);
+  state.push_back(affine && call.attr(6).as_bool() ? constant({n}, 0, dtype) : nullptr);
   state.push_back(track ? constant({n}, 0, dtype) : nullptr);
   state.push_back(track ? constant({n}, 1, dtype) : nullptr);
   state.push_back(track ? constant({}, 0, DType::kInt64) : nullptr);
@@ -142,7 +142,8 @@ void add_module_rows(Catalog& c) {
   row(
       902,
       "nn.BatchNorm2d(int num_features, float eps=1e-05, float? momentum=0.1, "
-      "bool affine=True, bool track_running_stats=True, *, dtype dtype) -> Tensor[]",
+      "bool affine=True, bool track_running_stats=True, *, dtype dtype, bool bias=True) "
+      "-> Tensor[]",
       "Normalises each channel of [N, C, H, W] over the batch; weight ones, bias zeros.",
       make_batch_norm, [](const Call& call) { return positive(call, {0}); }, {"weight", "bias"},
       {"running_mean", "running_var", "num_batches_tracked"}, "nn.functional.batch_norm");

@@ -2,14 +2,10 @@
 #include <algorithm>
 #include <tuple>
 
-#include "engine/ops/call.h"
+#include "engine/ops/normalisation.h"
 
 namespace gradwire {
 namespace {
-
-DType statistics_dtype(DType t) {
-  return t == DType::kFloat64 ? t : DType::kFloat32;
-}
 
 // inputs x, weight?, bias?, running_mean?, running_var?; attributes momentum, eps.
 absl::Status infer_batch_norm(const Call& call, TensorSpecs* out) {
@@ -44,8 +40,28 @@ absl::Status lower_batch_norm(const Call& call, Task* task) {
   return absl::OkStatus();
 }
 
+// All dims but the channels'.
+IntList batch_dims(int rank) {
+  IntList dims{0};
+  for (int i = 2; i < rank; ++i) dims.push_back(i);
+  return dims;
+}
+
 void backward_batch_norm(Backward& b) {
   static const OpRef op("batch_norm_backward");
+  if (Slot::current().grad_enabled) {
+    const TensorSpec& x = b.input_spec(0);
+    int rank = static_cast<int>(x.sizes.size());
+    IntList dims = batch_dims(rank);
+    Tensor weight = b.input(1);
+    NormGradients grads =
+        norm_gradients(b.grad(0), b.input(0), weight ? per_channel(weight, rank) : nullptr, dims,
+                       b.attr(1).as_double());
+    if (b.needs(0)) b.set(0, cast(grads.dx, x.dtype));
+    if (b.needs(1)) b.set(1, cast(sum(grads.dxhat_weight, dims, false), b.input_spec(1).dtype));
+    if (b.needs(2)) b.set(2, cast(sum(grads.g, dims, false), b.input_spec(2).dtype));
+    return;
+  }
   Tensors grads = call_many(op, {b.grad(0), b.input(0), b.input(1), b.output(1), b.output(2)});
   for (int i = 0; i < 3 && i < static_cast<int>(grads.size()); ++i) {
     if (b.needs(i)) b.set(i, grads[i]);
@@ -61,12 +77,6 @@ absl::Status infer_batch_norm_backward(const Call& call, TensorSpecs* out) {
   return absl::OkStatus();
 }
 
-Tensor per_channel(const Tensor& t, int rank) {
-  Dims sizes(rank, 1);
-  sizes[1] = -1;
-  return reshape(t, sizes);
-}
-
 // torch's: running statistics in eval, or batch statistics that also update them.
 Tensors compose_batch_norm(const Call& call) {
   static const OpRef train_op("batch_norm_train"), rsqrt("rsqrt"), add_op("add");
@@ -76,6 +86,17 @@ Tensors compose_batch_norm(const Call& call) {
   const Tensor& weight = call.in(3);
   const Tensor& bias = call.in(4);
   bool training = call.attr(0).as_bool();
+  if (x->numel() == 0) {
+    // As torch: nothing to normalise, whatever the shape.
+    auto first = [](const Tensor& t) {
+      static const OpRef select("select");
+      return gradwire::call(select, {t}, {0, 0});
+    };
+    Tensor y = clone(x);
+    if (weight && weight->numel()) y = mul(y, first(weight));
+    if (bias && bias->numel()) y = add(y, first(bias));
+    return {y};
+  }
   if (training) {
     return {call_many(train_op, {x, weight, bias, mean, var}, {call.attr(1), call.attr(2)})[0]};
   }
@@ -109,6 +130,19 @@ absl::Status infer_layer_norm(const Call& call, TensorSpecs* out) {
 
 void backward_layer_norm(Backward& b) {
   static const OpRef op("layer_norm_backward");
+  if (Slot::current().grad_enabled) {
+    const TensorSpec& x = b.input_spec(0);
+    int rank = static_cast<int>(x.sizes.size()), count = static_cast<int>(b.attr(0).as_int());
+    IntList dims, lead;
+    for (int i = 0; i < rank; ++i) (i < rank - count ? lead : dims).push_back(i);
+    NormGradients grads =
+        norm_gradients(b.grad(0), b.input(0), b.input(1), dims, b.attr(1).as_double());
+    auto total = [&](const Tensor& t) { return lead.empty() ? t : sum(t, lead, false); };
+    if (b.needs(0)) b.set(0, cast(grads.dx, x.dtype));
+    if (b.needs(1)) b.set(1, cast(total(grads.dxhat_weight), b.input_spec(1).dtype));
+    if (b.needs(2)) b.set(2, cast(total(grads.g), b.input_spec(2).dtype));
+    return;
+  }
   Tensors grads =
       call_many(op, {b.grad(0), b.input(0), b.input(1), b.output(1), b.output(2)}, {b.attr(0)});
   for (int i = 0; i < 3 && i < static_cast<int>(grads.size()); ++i) {

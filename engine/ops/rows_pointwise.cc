@@ -301,10 +301,12 @@ void add_activations(Catalog& c) {
               "input * relu6(input + 3) / 6.", R::kFloatOnly, [](E x) {
                 return expr::select(x <= -3.0, 0.0, expr::select(x >= 3.0, x, x * (x + 3.0) / 6.0));
               });
-  c.pointwise(250, "nn.functional.logsigmoid(Tensor input) -> Tensor",
-              "log(sigmoid(input)), stable.", R::kFloatOnly, [](E x) {
-                return expr::select(x < 0.0, x, 0.0) - expr::log1p(expr::exp(-expr::abs(x)));
-              });
+  auto& logsigmoid = c.pointwise(
+      250, "nn.functional.logsigmoid(Tensor input) -> Tensor", "log(sigmoid(input)), stable.",
+      R::kFloatOnly,
+      [](E x) { return expr::select(x < 0.0, x, 0.0) - expr::log1p(expr::exp(-expr::abs(x))); });
+  logsigmoid.pointwise->set_gradient(
+      0, graph(3, {}, [](auto& e) { return expr::sigmoid(-e[0]) * e[2]; }));
   c.pointwise(251, "nn.functional.mish(Tensor input) -> Tensor", "input * tanh(softplus(input)).",
               R::kFloatOnly, [](E x) {
                 return x * expr::tanh(expr::select(x > 20.0, x, expr::log1p(expr::exp(x))));

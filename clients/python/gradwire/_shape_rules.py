@@ -356,10 +356,47 @@ def _pool(row: Any) -> Rule | None:
     return rule
 
 
+def _loss(row: Any) -> Rule:
+    """A number, unless the losses are asked for one by one."""
+    how = row.index("reduction")
+    return lambda values: () if values[how] in ("mean", "sum", "batchmean") else None
+
+
+def _pair_loss(row: Any) -> Rule | None:
+    reduced, at = _loss(row), _need(row, "input", "target")
+    if at is None:
+        return reduced
+
+    def rule(values: Values) -> Any:
+        if reduced(values) == ():
+            return ()
+        x, y = _tensor(values, at[0]), _tensor(values, at[1])
+        return None if x is None or y is None else _shapes.broadcast(x, y)
+
+    return rule
+
+
+def _class_loss(row: Any) -> Rule | None:
+    reduced, at = _loss(row), _need(row, "input")
+    if at is None:
+        return reduced
+
+    def rule(values: Values) -> Any:
+        x = _tensor(values, at[0])
+        if x is None or reduced(values) == ():
+            return reduced(values)
+        return x[:1] + x[2:] if len(x) > 1 else ()
+
+    return rule
+
+
 _SHAPES: dict[str, Callable[[Any], Rule | None]] = {
     "broadcast": _broadcast,
     "same": _same,
     "reduce": _reduce,
+    "loss": _loss,
+    "pair_loss": _pair_loss,
+    "class_loss": _class_loss,
     "scalar": lambda row: lambda values: (),
     "size": _known(_sizes, "size", tensors=0),
     "matmul": _known(_shapes.matmul, "input", "other|mat2", tensors=2),
@@ -456,31 +493,9 @@ def _index(row: Any) -> Rule | None:
     return rule
 
 
-def _loss(row: Any) -> Rule | None:
-    at = _need(row, "input", "target", "reduction")
-    if at is None:
-        return None
-    classes = row.name.rpartition(".")[2] in ("cross_entropy", "nll_loss")
-
-    def rule(values: Values) -> Any:
-        if values[at[2]] in ("mean", "sum"):
-            return ()
-        x, y = _tensor(values, at[0]), _tensor(values, at[1])
-        if x is None or y is None:
-            return None
-        if classes:
-            return x[:1] + x[2:] if len(x) > 1 else ()
-        return _shapes.broadcast(x, y)
-
-    return rule
-
-
 # Ops whose rows name no rule, but whose results this client must count or likes to know.
 _BY_NAME: dict[str, Callable[[Any], Rule | None]] = {
     "index": _index,
-    "nn.functional.cross_entropy": _loss,
-    "nn.functional.nll_loss": _loss,
-    "nn.functional.mse_loss": _loss,
     "argmax": _reduce,
     "argmin": _reduce,
     "max_dim": _reduce,

@@ -239,7 +239,6 @@ _BY_NAME: dict[str, Callable[[Any], Rule]] = {
     "nn.functional.conv2d": _one_type,
     "nn.functional.embedding": _weight_type,
     "nn.functional.cross_entropy": _same_type,
-    "nn.functional.mse_loss": _promote,
     "index": _same_type,
     "nonzero": lambda row: lambda values: _dtype.int64,
     "mean": _float_only,

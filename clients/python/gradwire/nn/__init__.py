@@ -1,6 +1,6 @@
 """torch.nn: modules, losses, functions and initial values."""
 
-from . import functional, init, utils
+from . import attention, functional, init, losses, norms, pairs, shaped_activations, utils
 from .activations import (
     ELU,
     GELU,
@@ -19,16 +19,18 @@ from .activations import (
     Softmax,
     Tanh,
 )
+from .attention import *  # noqa: F403
 from .containers import ModuleDict, ModuleList, ParameterList, Sequential
-from .layers import BatchNorm2d, Conv2d, Embedding, Identity, LayerNorm, Linear
-from .losses import CrossEntropyLoss, L1Loss, MSELoss, NLLLoss
+from .layers import Conv2d, Embedding, Identity, LayerNorm, Linear
+from .losses import *  # noqa: F403
 from .module import Module
+from .norms import *  # noqa: F403
+from .pairs import *  # noqa: F403
 from .parameter import Parameter
+from .shaped_activations import *  # noqa: F403
 
 __all__ = [
-    "BatchNorm2d",
     "Conv2d",
-    "CrossEntropyLoss",
     "Dropout",
     "ELU",
     "Embedding",
@@ -37,18 +39,15 @@ __all__ = [
     "Hardsigmoid",
     "Hardswish",
     "Identity",
-    "L1Loss",
     "LayerNorm",
     "LeakyReLU",
     "Linear",
     "LogSoftmax",
-    "MSELoss",
     "MaxPool2d",
     "Mish",
     "Module",
     "ModuleDict",
     "ModuleList",
-    "NLLLoss",
     "Parameter",
     "ParameterList",
     "ReLU",
@@ -61,4 +60,9 @@ __all__ = [
     "functional",
     "init",
     "utils",
+    *attention.__all__,
+    *losses.__all__,
+    *norms.__all__,
+    *pairs.__all__,
+    *shaped_activations.__all__,
 ]

@@ -8,7 +8,8 @@ from .. import _ops, _overloads
 from .._call import call, call_
 from .._row import here
 from .._rows import ROWS
-from . import _functional_ops
+from . import _functional_ops, _loss_functions, _regularisation
+from ._loss_functions import check_reduction, legacy_reduction
 
 
 def _row_of(*names: str) -> Any:
@@ -162,25 +163,6 @@ def layer_norm(
     return made[0] if isinstance(made, tuple) else made
 
 
-def embedding(
-    input: Any,
-    weight: Any,
-    padding_idx: int | None = None,
-    max_norm: float | None = None,
-    norm_type: float = 2.0,
-    scale_grad_by_freq: bool = False,
-    sparse: bool = False,
-) -> Any:
-    """Rows of weight by index."""
-    if max_norm is not None or scale_grad_by_freq:
-        raise NotImplementedError("embedding: max_norm and scale_grad_by_freq")
-    if padding_idx is not None and padding_idx < 0:
-        padding_idx += weight._sizes()[0]
-    return _call_named(
-        "nn.functional.embedding", input=input, weight=weight, padding_idx=padding_idx
-    )
-
-
 def max_pool2d(
     input: Any,
     kernel_size: Any,
@@ -268,14 +250,6 @@ def adaptive_avg_pool2d(input: Any, output_size: Any) -> Any:
     return _call_named("nn.functional.adaptive_avg_pool2d", input=input, output_size=sizes)
 
 
-def _legacy_reduction(size_average: Any, reduce: Any, reduction: str) -> str:
-    if size_average is None and reduce is None:
-        return reduction
-    if reduce is False:
-        return "none"
-    return "sum" if size_average is False else "mean"
-
-
 def cross_entropy(
     input: Any,
     target: Any,
@@ -287,8 +261,8 @@ def cross_entropy(
     label_smoothing: float = 0.0,
 ) -> Any:
     """-log softmax of the target class, by mean, sum or none over the batch."""
-    reduction = _legacy_reduction(size_average, reduce, reduction)
-    _check_reduction(reduction)
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    check_reduction(reduction)
     _check_classes(input, target)
     return _call_named(
         "nn.functional.cross_entropy",
@@ -319,41 +293,6 @@ def _check_classes(input: Any, target: Any) -> None:
     )
 
 
-def _check_reduction(reduction: str) -> None:
-    if reduction not in ("none", "mean", "sum"):
-        raise ValueError(f"{reduction} is not a valid value for reduction{here()}")
-
-
-def mse_loss(
-    input: Any,
-    target: Any,
-    size_average: Any = None,
-    reduce: Any = None,
-    reduction: str = "mean",
-    weight: Any = None,
-) -> Any:
-    """(input - target) ** 2, by mean, sum or none."""
-    reduction = _legacy_reduction(size_average, reduce, reduction)
-    _check_reduction(reduction)
-    if input._shape != target._shape and input._shape is not None and target._shape is not None:
-        import warnings
-
-        warnings.warn(
-            f"Using a target size ({target.shape}) that is different to the input size "
-            f"({input.shape}). This will likely lead to incorrect results due to broadcasting. "
-            "Please ensure they have the same size.",
-            UserWarning,
-            stacklevel=2,
-        )
-        _overloads.broadcast_shapes(input._shape, target._shape)
-    return _call_named("nn.functional.mse_loss", input=input, target=target, reduction=reduction)
-
-
-def l1_loss(input: Any, target: Any, reduction: str = "mean") -> Any:
-    """|input - target|, by mean, sum or none."""
-    return _reduce((input - target).abs(), reduction)
-
-
 def nll_loss(
     input: Any,
     target: Any,
@@ -364,8 +303,8 @@ def nll_loss(
     reduction: str = "mean",
 ) -> Any:
     """-input at the target class, by mean, sum or none over the batch."""
-    reduction = _legacy_reduction(size_average, reduce, reduction)
-    _check_reduction(reduction)
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    check_reduction(reduction)
     if "nn.functional.nll_loss" not in ROWS:
         raise NotImplementedError("this daemon has no op nll_loss: use cross_entropy")
     return _call_named(
@@ -378,15 +317,25 @@ def nll_loss(
     )
 
 
-def _reduce(values: Any, reduction: str) -> Any:
-    _check_reduction(reduction)
-    return values if reduction == "none" else getattr(values, reduction)()
+globals().update(_loss_functions.LOSSES)
+ctc_loss = _loss_functions.ctc_loss
+linear_cross_entropy = _loss_functions.linear_cross_entropy
+triplet_margin_with_distance_loss = _loss_functions.triplet_margin_with_distance_loss
+dropout1d = _regularisation.dropout1d
+dropout2d = _regularisation.dropout2d
+dropout3d = _regularisation.dropout3d
+embedding = _regularisation.embedding
+embedding_bag = _regularisation.embedding_bag
+gumbel_softmax = _regularisation.gumbel_softmax
 
 
-def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> Any:
-    """input / max(|input|_p, eps) along dim."""
-    norm = (input.abs() ** p).sum(dim, keepdim=True) ** (1.0 / p)
-    return input / _overloads.clamp(norm, min=eps)
+def multi_head_attention_forward(*args: Any, **named: Any) -> tuple[Any, Any]:
+    """Attention of several heads; the weights are None without need_weights."""
+    row = ROWS["nn.functional.multi_head_attention_forward"]
+    values = dict(zip(row.names, row.defaults, strict=True))
+    values |= dict(zip(row.names, args, strict=False)) | named
+    output, weights = call(row, tuple(values[n] for n in row.names))
+    return output, weights if values["need_weights"] else None
 
 
 # Every other op of the family is a function here as it is.

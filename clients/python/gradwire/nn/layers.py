@@ -7,7 +7,7 @@ from typing import Any
 from . import functional as F
 from .module import Module
 from .parameter import Parameter
-from .state import create
+from .state import create, put_state
 
 
 def _pair(value: Any) -> tuple[int, int]:
@@ -60,23 +60,6 @@ class Linear(Module):
             f"in_features={self.in_features}, out_features={self.out_features}, "
             f"bias={self.bias is not None}"
         )
-
-
-def put_state(module: Module, state: dict[str, Any]) -> None:
-    """Registers made state; where the module has some already its values are replaced."""
-    from ..autograd import no_grad
-
-    for name, value in state.items():
-        have = module._parameters.get(name)
-        if have is None:
-            have = module._buffers.get(name)
-        if have is not None and value is not None:
-            with no_grad():
-                have.copy_(value)
-        elif isinstance(value, Parameter) or value is None and name in ("weight", "bias"):
-            module.register_parameter(name, value)
-        else:
-            module.register_buffer(name, value)
 
 
 class Conv2d(Module):
@@ -160,77 +143,6 @@ class Conv2d(Module):
         return text
 
 
-class BatchNorm2d(Module):
-    """Normalises every channel over the batch and the image; see `functional.batch_norm`."""
-
-    dims = (4,)
-
-    def __init__(
-        self,
-        num_features: int,
-        eps: float = 1e-5,
-        momentum: float | None = 0.1,
-        affine: bool = True,
-        track_running_stats: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__()
-        self.num_features, self.eps, self.momentum = num_features, eps, momentum
-        self.affine, self.track_running_stats = affine, track_running_stats
-        one = (num_features,)
-        track = one if track_running_stats else None
-        shapes = {
-            "weight": one if affine else None,
-            "bias": one if affine else None,
-            "running_mean": track,
-            "running_var": track,
-            "num_batches_tracked": () if track else None,
-        }
-        named = {
-            "num_features": num_features,
-            "eps": eps,
-            "momentum": momentum,
-            "affine": affine,
-            "track_running_stats": track_running_stats,
-        }
-        put_state(self, create("nn.BatchNorm2d", named, shapes, dtype))
-
-    def reset_running_stats(self) -> None:
-        if self.track_running_stats:
-            self.running_mean.zero_()
-            self.running_var.fill_(1)
-            self.num_batches_tracked.zero_()
-
-    def forward(self, input: Any) -> Any:
-        if input.dim() not in self.dims:
-            expected = " or ".join(f"{d}D" for d in self.dims)
-            raise ValueError(f"expected {expected} input (got {input.dim()}D input)")
-        momentum = 0.0 if self.momentum is None else self.momentum
-        if self.training and self.num_batches_tracked is not None:
-            self.num_batches_tracked.add_(1)
-            if self.momentum is None:
-                momentum = 1.0 / float(self.num_batches_tracked)
-        batch = self.training or self.running_mean is None
-        updates = not self.training or self.track_running_stats
-        return F.batch_norm(
-            input,
-            self.running_mean if updates else None,
-            self.running_var if updates else None,
-            self.weight,
-            self.bias,
-            batch,
-            momentum,
-            self.eps,
-        )
-
-    def extra_repr(self) -> str:
-        return (
-            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, "
-            f"affine={self.affine}, track_running_stats={self.track_running_stats}"
-        )
-
-
 class LayerNorm(Module):
     """Normalises over the last dims."""
 
@@ -291,7 +203,8 @@ class Embedding(Module):
                 raise AssertionError("Padding_idx must be within num_embeddings")
             padding_idx %= num_embeddings
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
-        self.padding_idx, self.max_norm = padding_idx, max_norm
+        self.padding_idx, self.max_norm, self.norm_type = padding_idx, max_norm, norm_type
+        self.scale_grad_by_freq, self.sparse = scale_grad_by_freq, sparse
         if _weight is not None:
             self.weight = Parameter(_weight, requires_grad=not _freeze)
             return
@@ -309,7 +222,15 @@ class Embedding(Module):
         return cls(rows, columns, _weight=embeddings, _freeze=freeze, **options)
 
     def forward(self, input: Any) -> Any:
-        return F.embedding(input, self.weight, self.padding_idx, self.max_norm)
+        return F.embedding(
+            input,
+            self.weight,
+            self.padding_idx,
+            self.max_norm,
+            self.norm_type,
+            self.scale_grad_by_freq,
+            self.sparse,
+        )
 
     def extra_repr(self) -> str:
         text = f"{self.num_embeddings}, {self.embedding_dim}"

@@ -106,13 +106,48 @@ def create(
     ids, tape, _ = row.encode(values)
     session = current.session()
     names = [*module["parameters"], *module["buffers"]]
-    present = [n for n in names if shapes.get(n) is not None]  # the row gives no others
-    wanted = [session.new_id() for _ in present]
+    # Outputs stand by position; id 0 asks for none.
+    wanted = [0 if shapes.get(n) is None else session.new_id() for n in names]
     head = frame.head(row.number, 0, tape is not None, len(ids), len(wanted))
     session.emit(head | _row.site() << 48, [*ids, *wanted], tape)
     made: dict[str, Any] = dict.fromkeys(names)
-    for name, id in zip(present, wanted, strict=True):
+    for name, id in zip(names, wanted, strict=True):
+        if not id:
+            continue
         counts = name.startswith("num_")
         tensor = new(id, shapes[name], _dtype.int64 if counts else kind, False, None)
         made[name] = adopt(tensor) if name in module["parameters"] else tensor
     return made
+
+
+def put_state(module: Any, state: dict[str, Any]) -> None:
+    """Registers made state; where the module has some already its values are replaced."""
+    for name, value in state.items():
+        have = module._parameters.get(name)
+        if have is None:
+            have = module._buffers.get(name)
+        if have is not None and value is not None:
+            with no_grad():
+                have.copy_(value)
+        elif isinstance(value, Parameter) or value is None and name in ("weight", "bias"):
+            module.register_parameter(name, value)
+        else:
+            module.register_buffer(name, value)
+
+
+def build(
+    module: Any,
+    row_name: str,
+    named: Mapping[str, Any],
+    shapes: Mapping[str, tuple[int, ...] | None],
+    dtype: Any = None,
+) -> None:
+    """`create` and `put_state` in one, with every name of the row where it belongs; a second time
+    the values are made anew."""
+    state = create(row_name, named, shapes, dtype)
+    for name in MODULES[row_name]["parameters"]:
+        if state[name] is None:
+            module.register_parameter(name, None)
+        else:
+            put_state(module, {name: state[name]})
+    put_state(module, {name: state[name] for name in MODULES[row_name]["buffers"]})
