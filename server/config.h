@@ -12,7 +12,8 @@ struct Config {
   std::string listen = "127.0.0.1:7443";  // HOST:PORT (port 0: any) or unix:PATH
   std::string token_file;
   int threads = 0;                    // CPU threads of the device; 0: all cores
-  uint64_t memory_limit = 0;          // bytes for all sessions; 0: no limit
+  // Bytes for all sessions; 0: nine tenths of the memory that is free at start.
+  uint64_t memory_limit = 0;
   uint64_t session_memory_limit = 0;  // bytes for one session; 0: no limit
   double lease_seconds = 600;         // a session without a connection lives this long
   double drain_seconds = 10;          // what SIGTERM leaves to running work

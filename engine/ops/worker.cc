@@ -25,7 +25,11 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::create(const WorkerOptions& opti
     }
   }
   worker->device_ = std::string(worker->backend_->device_type());
-  worker->allocator_ = std::make_unique<Allocator>(*worker->backend_, options.memory_limit);
+  uint64_t limit = options.memory_limit;
+  // The kernel hands out memory that it does not have and kills whoever touches it: without a limit
+  // of its own, one absurd tensor would end every session.
+  if (!limit && options.backend == "cpu") limit = cpu::available_bytes() / 10 * 9;
+  worker->allocator_ = std::make_unique<Allocator>(*worker->backend_, limit);
   worker->executor_ = std::make_unique<Executor>(*worker->backend_, options.fusion);
   return worker;
 }

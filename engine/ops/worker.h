@@ -15,7 +15,7 @@ struct WorkerOptions {
   std::string backend = "cpu";  // "cpu", or the path of a plug-in
   std::string backend_options;  // handed to a plug-in
   int threads = 0;              // CPU threads, the executor's own included; 0: all cores
-  uint64_t memory_limit = 0;    // bytes for all sessions; 0: no limit
+  uint64_t memory_limit = 0;    // bytes for all sessions; 0: nine tenths of what is free at start
   bool fusion = true;
 };
 

@@ -51,6 +51,19 @@ int quota_cores() {
   return std::max(1, static_cast<int>(std::ceil(std::strtod(quota.c_str(), nullptr) / period)));
 }
 
+// The number after `key` in a file of "key: number" lines, or of nothing but a number.
+uint64_t number_in(const char* path, std::string_view key) {
+  std::ifstream file(path);
+  for (std::string word; file >> word;) {
+    if (!key.empty() && word != key) continue;
+    if (!key.empty() && !(file >> word)) break;
+    char* end = nullptr;
+    uint64_t number = std::strtoull(word.c_str(), &end, 10);
+    return *end == 0 ? number : 0;
+  }
+  return 0;
+}
+
 int usable_cores() {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -59,6 +72,18 @@ int usable_cores() {
                   : static_cast<int>(std::thread::hardware_concurrency());
   return std::max(1, std::min(cores, quota_cores()));
 }
+
+}  // namespace
+
+uint64_t available_bytes() {
+  uint64_t bytes = number_in("/proc/meminfo", "MemAvailable:") * 1024;
+  uint64_t most = number_in("/sys/fs/cgroup/memory.max", "");
+  uint64_t used = number_in("/sys/fs/cgroup/memory.current", "");
+  if (most > used) bytes = std::min(bytes, most - used);
+  return bytes;
+}
+
+namespace {
 
 class CpuBackend : public Backend {
  public:

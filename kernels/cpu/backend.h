@@ -9,6 +9,10 @@
 namespace gradwire::cpu {
 
 // `threads` counts the executor's own; 0 means one for each core this process may use.
+// Memory that this process can still get without driving the machine out of memory: the machine's
+// or, where there is one, the cgroup's.
+uint64_t available_bytes();
+
 std::unique_ptr<Backend> make_backend(int threads);
 
 }  // namespace gradwire::cpu

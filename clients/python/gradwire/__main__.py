@@ -27,6 +27,9 @@ def main() -> int:
         sys.path.insert(0, os.getcwd())
         runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
         return 0
+    if not os.path.exists(arguments[0]):
+        print(f"gradwire: cannot open {arguments[0]}", file=sys.stderr)
+        return 2
     sys.argv = arguments
     sys.path[0] = os.path.dirname(os.path.abspath(arguments[0]))
     runpy.run_path(arguments[0], run_name="__main__")

@@ -246,10 +246,29 @@ def set_(x: Any, key: Any, value: Any) -> None:
 def _write(x: Any, viewed: Any, value: Any) -> None:
     _check_leaf(x)
     if isinstance(value, _row.Tensor):
-        call_(ROWS["copy_"], (viewed, _without_leading_ones(value)))
+        value = _without_leading_ones(value)
+        _check_fits(viewed._sizes(), value._sizes())
+        call_(ROWS["copy_"], (viewed, value))
     else:
         call_(ROWS["fill_"], (viewed, value.item() if hasattr(value, "item") else value))
     _after(x, viewed, value)
+
+
+def _check_fits(target: tuple[int, ...], given: tuple[int, ...]) -> None:
+    if len(given) > len(target):
+        raise RuntimeError(
+            f"expand(torch.FloatTensor{{{list(given)}}}, size={list(target)}): the number of sizes "
+            f"provided ({len(target)}) must be greater or equal to the number of dimensions in the "
+            f"tensor ({len(given)})"
+        )
+    lead = len(target) - len(given)
+    for dim, size in enumerate(given):
+        if size not in (1, target[lead + dim]):
+            raise RuntimeError(
+                f"The expanded size of the tensor ({target[lead + dim]}) must match the existing "
+                f"size ({size}) at non-singleton dimension {lead + dim}.  Target sizes: "
+                f"{list(target)}.  Tensor sizes: {list(given)}"
+            )
 
 
 def _without_leading_ones(value: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _dtype, _row
+from . import _dtype, _host, _row
 from ._call import call, call_
 from ._rows import ROWS
 
@@ -20,6 +20,8 @@ def _binary(name: str, *rest: Any) -> Any:
     def operator(self: Any, other: Any) -> Any:
         if isinstance(other, _row.Tensor) or isinstance(other, _NUMBERS):
             return call(row, (self, other, *rest))
+        if isinstance(other, np.ndarray):
+            return call(row, (self, _host.tensor(other), *rest))
         return NotImplemented
 
     return operator
@@ -31,6 +33,8 @@ def _reflected(name: str, *rest: Any) -> Any:
     def operator(self: Any, other: Any) -> Any:
         if isinstance(other, (_row.Tensor, *_NUMBERS)):
             return call(row, (other, self, *rest))
+        if isinstance(other, np.ndarray):
+            return call(row, (_host.tensor(other), self, *rest))
         return NotImplemented
 
     return operator

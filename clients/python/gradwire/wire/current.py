@@ -14,6 +14,8 @@ from .daemon import Daemon
 from .session import Session, released
 from .transfer import Transfers
 
+SETTLE_SECONDS = 10.0
+
 _session: Session | None = None
 _transfers: Transfers | None = None
 _daemon: Daemon | None = None
@@ -64,6 +66,7 @@ def connect(
                 daemon.stop()
             raise
         released.clear()  # ids of an earlier session
+        opened.synchronize_command = ROWS["session.synchronize"].number
         opened.released_command = ROWS["session.release"].number
         _session, _transfers, _daemon = opened, Transfers(opened), daemon
         _owner = os.getpid()
@@ -82,6 +85,8 @@ def close() -> None:
             return
         if transfers is not None:
             transfers.close()
+        if sys.exc_info()[0] is None:
+            ended.settle(SETTLE_SECONDS)
         unread = ended.close()
         if daemon is not None:
             daemon.stop()

@@ -57,6 +57,22 @@ def decode(error: Any) -> Exception:
     return KINDS.get(error.kind, RuntimeError)(text(error))
 
 
+def from_connect(error: Any, address: str) -> Exception:
+    """The exception where no session could be opened."""
+    code = error.code()
+    if code is not None and code.name == "UNAVAILABLE":
+        reason = "Connection refused" if "refused" in (error.details() or "") else error.details()
+        return ConnectionLost(
+            f"no daemon answers at {address} ({reason}): is gradwired running there?"
+        )
+    if code is not None and code.name == "UNAUTHENTICATED":
+        return PermissionError(
+            f"{address} wants a valid token: give connect(token=...) or set GRADWIRE_TOKEN or "
+            "GRADWIRE_TOKEN_FILE"
+        )
+    return from_rpc(error, address)
+
+
 def from_rpc(error: Any, address: str) -> Exception:
     """The exception for a failed RPC."""
     code = error.code()
@@ -66,4 +82,9 @@ def from_rpc(error: Any, address: str) -> Exception:
         return PermissionError(f"{address}: {detail}")
     if name == "DEADLINE_EXCEEDED":
         return ConnectionLost(f"{address} did not answer in time")
+    if name == "UNAVAILABLE":
+        return ConnectionLost(
+            f"the connection to {address} broke and this session's tensors are lost with it: start "
+            f"again from a checkpoint ({detail})"
+        )
     return ConnectionLost(f"{address}: {detail} ({name})")

@@ -28,6 +28,7 @@ FRAME_IDS = 16 << 10
 FLUSH_SECONDS = 200e-6
 RELEASE_BATCH = 32
 RELEASE_MOST = 4000
+CONNECT_SECONDS = 2.0  # how long a refused connection is tried again
 CREDIT = 16 << 10  # commands sent and not yet applied
 PREFIX = "/gradwire.v1.Gradwire/"
 
@@ -63,6 +64,11 @@ class Session:
     def __init__(self, address: str, token: str, name: str = "", timeout: float = 10.0):
         from .. import __version__
 
+        if not address.startswith("unix:") and not address.rpartition(":")[2].isdigit():
+            raise ValueError(
+                f"a daemon's address is HOST:PORT or unix:PATH, not {address!r} "
+                "(from $GRADWIRE_ADDRESS, where none was given to connect())"
+            )
         self.address = address
         self.metadata = (("authorization", f"Bearer {token}"),) if token else ()
         options = [
@@ -73,6 +79,7 @@ class Session:
         self.channel = grpc.insecure_channel(address, options)
         self.client = f"python {__version__}"
         self.released_command = 0
+        self.synchronize_command = 0
         hello = self._unary(
             "Hello",
             session_pb2.HelloRequest(protocol_min=1, protocol_max=1, client=self.client),
@@ -206,6 +213,15 @@ class Session:
 
     # Ends.
 
+    def settle(self, timeout: float) -> None:
+        """Waits a while for what was sent, so that an error in it is told and not dropped."""
+        with self.lock:
+            if self.closed or self.broken is not None:
+                return
+            waiter = self.ask(frame.head(self.synchronize_command, 0, False, 0, 0), [], None)
+            self._flush()
+        waiter.gate.acquire(timeout=timeout)
+
     def close(self, timeout: float = 5.0) -> list[Any]:
         """Sends what is left, ends the session, returns the errors that were never read."""
         with self.lock:
@@ -216,10 +232,10 @@ class Session:
             if healthy:
                 self._append_releases()
                 self._flush()
-        unread: list[Any] = list(self.events)
         self._outgoing.put(None)
         self._wake.set()
-        self._reader.join(timeout)
+        self._reader.join(timeout)  # what it still brings may be a refusal
+        unread: list[Any] = list(self.events)
         if healthy:
             try:
                 response = self._unary(
@@ -245,11 +261,22 @@ class Session:
             request_serializer=type(request).SerializeToString,
             response_deserializer=response.FromString,
         )
-        try:
-            return call(request, metadata=self.metadata, timeout=timeout, wait_for_ready=True)
-        except grpc.RpcError as error:
-            self.channel.close() if method in ("Hello", "Open") else None
-            raise errors.from_rpc(error, self.address) from None
+        deadline = time.monotonic() + timeout
+        while True:
+            left = max(deadline - time.monotonic(), 0.01)
+            try:
+                return call(request, metadata=self.metadata, timeout=left)
+            except grpc.RpcError as error:
+                # A daemon that is just starting refuses for a moment; one that is not there should
+                # not cost the whole timeout.
+                starting = method == "Hello" and error.code() is grpc.StatusCode.UNAVAILABLE
+                if starting and time.monotonic() < deadline - timeout + CONNECT_SECONDS:
+                    time.sleep(0.05)
+                    continue
+                if method in ("Hello", "Open"):
+                    self.channel.close()
+                    raise errors.from_connect(error, self.address) from None
+                raise errors.from_rpc(error, self.address) from None
 
     def _check(self) -> None:
         if self.broken is not None:
