@@ -153,9 +153,8 @@ void backward_fused_again(Backward& b) {
 void backward_fused(Backward& b) {
   static const OpRef op("attention_backward");
   if (Slot::current().grad_enabled) return backward_fused_again(b);
-  Tensors grads =
-      call_many(op, {b.grad(0), b.input(0), b.input(1), b.input(2), b.output(0), b.output(1)},
-                {b.attr(0), b.attr(1)});
+  Tensors grads = call_many(op, {b.grad(0), b.input(0), b.input(1), b.input(2), b.output(1)},
+                            {b.attr(0), b.attr(1)});
   for (int i = 0; i < 3; ++i) {
     if (b.needs(i)) b.set(i, grads[i < static_cast<int>(grads.size()) ? i : 0]);
   }
@@ -227,7 +226,7 @@ void add_attention_rows(Catalog& c) {
   rows.infer = infer_fused;
   rows.backward = backward_fused;
   rows.saves_inputs = save(0) | save(1) | save(2);
-  rows.saves_outputs = save(0) | save(1);
+  rows.saves_outputs = save(1);
   rows.compose = [](const Call& call) {
     Call whole = call;
     whole.inputs.push_back(nullptr);
@@ -237,7 +236,7 @@ void add_attention_rows(Catalog& c) {
   };
   auto& back = c.add(1242, OpKind::kKernel,
                      "attention_backward(Tensor grad, Tensor query, Tensor key, Tensor value, "
-                     "Tensor output, Tensor lse, bool is_causal, float scale) -> "
+                     "Tensor lse, bool is_causal, float scale) -> "
                      "(Tensor dquery, Tensor dkey, Tensor dvalue)",
                      "The gradients of attention_rows.");
   back.infer = infer_fused_backward;

@@ -12,7 +12,7 @@
 namespace gradwire::cpu {
 namespace {
 
-constexpr int64_t kBlock = 64;
+constexpr int64_t kBlock = 128;
 
 // query [B, L, E], key [B, S, E], value [B, S, F]; attributes is_causal, scale.
 struct Sizes {
@@ -102,18 +102,17 @@ absl::Status forward(const KernelCall& call, ThreadPool& pool) {
   return absl::OkStatus();
 }
 
-// inputs grad [B, L, F], query, key, value, output, lse; outputs of query, key, value.
+// inputs grad [B, L, F], query, key, value, lse; outputs of query, key, value.
 template <class T>
 absl::Status backward(const KernelCall& call, ThreadPool& pool) {
   using C = ComputeOf<T>;
   Sizes n(call.inputs[1], call.inputs[3], call);
   DenseInput<C> grad(call.inputs[0], pool), query(call.inputs[1], pool), key(call.inputs[2], pool);
-  DenseInput<C> value(call.inputs[3], pool), output(call.inputs[4], pool);
-  DenseInput<C> lse(call.inputs[5], pool);
+  DenseInput<C> value(call.inputs[3], pool), lse(call.inputs[4], pool);
   DenseOutput<C> dquery(call.outputs[0], pool), dkey(call.outputs[1], pool);
   DenseOutput<C> dvalue(call.outputs[2], pool);
-  if (!grad.ok() || !query.ok() || !key.ok() || !value.ok() || !output.ok() || !lse.ok() ||
-      !dquery.ok() || !dkey.ok() || !dvalue.ok()) {
+  if (!grad.ok() || !query.ok() || !key.ok() || !value.ok() || !lse.ok() || !dquery.ok() ||
+      !dkey.ok() || !dvalue.ok()) {
     return scratch_error();
   }
   std::atomic<bool> failed = false;
@@ -146,14 +145,15 @@ absl::Status backward(const KernelCall& call, ThreadPool& pool) {
           int64_t seen = n.seen(first + r);
           C *wr = w.at(r, 0), *dr = d.at(r, 0);
           auto shift = S::set(lse.data()[at + r]);
-          const C *gr = g.at(r, 0), *o = output.data() + (at + r) * n.values;
-          auto dot = S::set(reduce_sum<C>(n.values, [&](int64_t i, int64_t lanes) {
-            return load_lanes<C>(gr + i, lanes, C(0)) * load_lanes<C>(o + i, lanes, C(0));
+          // By the weights, not by the output: exact where one weight is 1.
+          auto dot = S::set(reduce_sum<C>(seen, [&](int64_t i, int64_t lanes) {
+            auto p = S::exp(load_lanes<C>(wr + i, lanes, -__builtin_inf()) - shift);
+            store_lanes<C>(wr + i, lanes, p);
+            return p * load_lanes<C>(dr + i, lanes, C(0));
           }));
           auto scale = S::set(static_cast<C>(n.scale));
           for_lanes<C>(seen, [&](int64_t i, int64_t lanes) {
-            auto p = S::exp(load_lanes<C>(wr + i, lanes, C(0)) - shift);
-            store_lanes<C>(wr + i, lanes, p);
+            auto p = load_lanes<C>(wr + i, lanes, C(0));
             store_lanes<C>(dr + i, lanes, (load_lanes<C>(dr + i, lanes, C(0)) - dot) * p * scale);
           });
           std::fill(wr + seen, wr + keys, C(0));

@@ -2261,45 +2261,6 @@ def nll_loss_rows(
     return call(ROWS["nll_loss_rows"], (input, target, weight, reduction, ignore_index))
 
 
-def poisson_nll(input: Tensor, target: Tensor, eps: Number, *, out: Any = None) -> Any:
-    """input - target * log(input + eps).
-
-    poisson_nll(Tensor input, Tensor target, Scalar eps) -> Tensor
-    """
-    return call(ROWS["poisson_nll"], (input, target, eps), out)
-
-
-def poisson_nll_(input: Tensor, target: Tensor, eps: Number) -> Any:
-    """`poisson_nll` in place: the result is written to `input`."""
-    return call_(ROWS["poisson_nll"], (input, target, eps))
-
-
-def poisson_nll_log(input: Tensor, target: Tensor, *, out: Any = None) -> Any:
-    """exp(input) - target * input.
-
-    poisson_nll_log(Tensor input, Tensor target) -> Tensor
-    """
-    return call(ROWS["poisson_nll_log"], (input, target), out)
-
-
-def poisson_nll_log_(input: Tensor, target: Tensor) -> Any:
-    """`poisson_nll_log` in place: the result is written to `input`."""
-    return call_(ROWS["poisson_nll_log"], (input, target))
-
-
-def stirling_term(target: Tensor, *, out: Any = None) -> Any:
-    """target log(target) - target + log(2 pi target) / 2 where target > 1, else 0.
-
-    stirling_term(Tensor target) -> Tensor
-    """
-    return call(ROWS["stirling_term"], (target,), out)
-
-
-def stirling_term_(target: Tensor) -> Any:
-    """`stirling_term` in place: the result is written to `target`."""
-    return call_(ROWS["stirling_term"], (target,))
-
-
 def gaussian_nll(input: Tensor, target: Tensor, var: Tensor, *, out: Any = None) -> Any:
     """(log(var) + (input - target)**2 / var) / 2.
 
@@ -3909,39 +3870,6 @@ class Methods:
     def kl_divergence_log_(self, target: Tensor) -> Any:
         """`kl_divergence_log` in place."""
         return call_(ROWS["kl_divergence_log"], (self, target))
-
-    def poisson_nll(self, target: Tensor, eps: Number) -> Any:
-        """input - target * log(input + eps).
-
-        poisson_nll(Tensor input, Tensor target, Scalar eps) -> Tensor
-        """
-        return call(ROWS["poisson_nll"], (self, target, eps))
-
-    def poisson_nll_(self, target: Tensor, eps: Number) -> Any:
-        """`poisson_nll` in place."""
-        return call_(ROWS["poisson_nll"], (self, target, eps))
-
-    def poisson_nll_log(self, target: Tensor) -> Any:
-        """exp(input) - target * input.
-
-        poisson_nll_log(Tensor input, Tensor target) -> Tensor
-        """
-        return call(ROWS["poisson_nll_log"], (self, target))
-
-    def poisson_nll_log_(self, target: Tensor) -> Any:
-        """`poisson_nll_log` in place."""
-        return call_(ROWS["poisson_nll_log"], (self, target))
-
-    def stirling_term(self) -> Any:
-        """target log(target) - target + log(2 pi target) / 2 where target > 1, else 0.
-
-        stirling_term(Tensor target) -> Tensor
-        """
-        return call(ROWS["stirling_term"], (self,))
-
-    def stirling_term_(self) -> Any:
-        """`stirling_term` in place."""
-        return call_(ROWS["stirling_term"], (self,))
 
     def gaussian_nll(self, target: Tensor, var: Tensor) -> Any:
         """(log(var) + (input - target)**2 / var) / 2.

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ._row import REQUIRED, Row
 
-CATALOG_HASH = "870450b5c3704b8c"
+CATALOG_HASH = "64e607fc8cc2e6fd"
 
 ROWS: dict[str, Row] = {
     "session.release": Row(
@@ -3084,42 +3084,6 @@ ROWS: dict[str, Row] = {
         "",
         "d",
         ["loss", "total_weight"],
-    ),
-    "poisson_nll": Row(
-        754,
-        "poisson_nll",
-        [
-            ("input", "Tensor", False, REQUIRED),
-            ("target", "Tensor", False, REQUIRED),
-            ("eps", "Scalar", False, REQUIRED),
-        ],
-        "Tensor",
-        "broadcast",
-        "promote_float",
-        "dio",
-    ),
-    "poisson_nll_log": Row(
-        755,
-        "poisson_nll_log",
-        [
-            ("input", "Tensor", False, REQUIRED),
-            ("target", "Tensor", False, REQUIRED),
-        ],
-        "Tensor",
-        "broadcast",
-        "promote_float",
-        "dio",
-    ),
-    "stirling_term": Row(
-        756,
-        "stirling_term",
-        [
-            ("target", "Tensor", False, REQUIRED),
-        ],
-        "Tensor",
-        "broadcast",
-        "promote_float",
-        "dio",
     ),
     "gaussian_nll": Row(
         757,
