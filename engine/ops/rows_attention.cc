@@ -120,6 +120,80 @@ Tensors attend(const Call& call) {
   return {matmul(weights, v), weights};
 }
 
+// --- the fused form: no mask but the causal one, no dropout -------------------------------------
+
+// inputs query [B, L, E], key [B, S, E], value [B, S, F]; attributes is_causal, scale.
+absl::Status infer_fused(const Call& call, TensorSpecs* out) {
+  const Tensor &q = call.in(0), &v = call.in(2);
+  DType statistics = q->dtype == DType::kFloat64 ? q->dtype : DType::kFloat32;
+  out->push_back({q->dtype, {q->sizes[0], q->sizes[1], v->sizes[2]}, {}});
+  out->push_back({statistics, {q->sizes[0], q->sizes[1]}, {}});
+  return absl::OkStatus();
+}
+
+// With w the weights: dv = w^T g, ds = w (g v^T - sum(g v^T w)), dq = scale ds k, dk = scale ds^T
+// q.
+void backward_fused_again(Backward& b) {
+  static const OpRef softmax("softmax_along");
+  Tensor g = b.grad(0), q = b.input(0), k = b.input(1), v = b.input(2);
+  double scale = b.attr(1).as_double();
+  Tensor scores = matmul(mul(q, scale), transpose(k, -2, -1));
+  if (b.attr(0).as_bool() && !scores->poison) {
+    scores = masked_fill(scores, logical_not(causal_mask(scores->sizes[1], scores->sizes[2])),
+                         -HUGE_VAL);
+  }
+  Tensor w = call(softmax, {scores}, {-1});
+  Tensor dw = matmul(g, transpose(v, -2, -1));
+  Tensor ds = mul(mul(w, sub(dw, sum(mul(dw, w), {-1}, true))), scale);
+  b.set(0, matmul(ds, k));
+  b.set(1, matmul(transpose(ds, -2, -1), q));
+  b.set(2, matmul(transpose(w, -2, -1), g));
+}
+
+void backward_fused(Backward& b) {
+  static const OpRef op("attention_backward");
+  if (Slot::current().grad_enabled) return backward_fused_again(b);
+  Tensors grads = call_many(op, {b.grad(0), b.input(0), b.input(1), b.input(2), b.output(1)},
+                            {b.attr(0), b.attr(1)});
+  for (int i = 0; i < 3; ++i) {
+    if (b.needs(i)) b.set(i, grads[i < static_cast<int>(grads.size()) ? i : 0]);
+  }
+}
+
+absl::Status infer_fused_backward(const Call& call, TensorSpecs* out) {
+  for (int i : {1, 2, 3}) out->push_back({call.in(i)->dtype, call.in(i)->sizes, {}});
+  return absl::OkStatus();
+}
+
+// Same batches, nothing empty, no grouped heads, neither a mask nor dropout.
+bool can_fuse(const Call& call) {
+  const Tensor &q = call.in(0), &k = call.in(1), &v = call.in(2);
+  if (call.in(3) || call.attr(0).as_double() != 0 || call.attr(3).as_bool()) return false;
+  int rank = q->rank();
+  if (rank < 3 || k->rank() != rank || v->rank() != rank) return false;
+  for (int i = 0; i + 2 < rank; ++i) {
+    if (q->sizes[i] != k->sizes[i] || q->sizes[i] != v->sizes[i]) return false;
+  }
+  return q->sizes[rank - 1] == k->sizes[rank - 1] && k->sizes[rank - 2] == v->sizes[rank - 2] &&
+         q->numel() && k->numel() && v->numel();
+}
+
+Tensors fused(const Call& call) {
+  static const OpRef rows("attention_rows");
+  const Tensor &q = call.in(0), &v = call.in(2);
+  auto flat = [](const Tensor& t) {
+    Dims sizes(t->sizes.end() - 2, t->sizes.end());
+    sizes.insert(sizes.begin(), t->numel() / (sizes[0] * sizes[1]));
+    return reshape(t, sizes);
+  };
+  double scale = call.attr(2).none() ? 1 / std::sqrt(static_cast<double>(q->sizes.back()))
+                                     : call.attr(2).as_double();
+  Dims sizes(q->sizes.begin(), q->sizes.end() - 1);
+  sizes.push_back(v->sizes.back());
+  Tensor y = call_many(rows, {flat(q), flat(call.in(1)), flat(v)}, {call.attr(1), scale})[0];
+  return {reshape(y, sizes)};
+}
+
 }  // namespace
 
 void add_attention_rows(Catalog& c) {
@@ -132,6 +206,7 @@ void add_attention_rows(Catalog& c) {
       "[..., S, Ev]; a bool mask keeps where True, scale is 1 / sqrt(E) by default.");
   attention.check = check_attention;
   attention.compose = [](const Call& call) -> Tensors {
+    if (can_fuse(call)) return fused(call);
     // 16-bit scores would be too coarse: softmax wants them to an absolute precision.
     DType dtype = call.in(0)->dtype;
     if (dtype == DType::kFloat32 || dtype == DType::kFloat64) return {attend(call)[0]};
@@ -142,6 +217,30 @@ void add_attention_rows(Catalog& c) {
     return {cast(attend(wide)[0], dtype)};
   };
   attention.type_rule = "same";
+  auto& rows = c.add(1241, OpKind::kKernel,
+                     "attention_rows(Tensor query, Tensor key, Tensor value, bool is_causal, "
+                     "float scale) -> (Tensor output, Tensor lse)",
+                     "scaled_dot_product_attention of [B, L, E], [B, S, E], [B, S, F] without the "
+                     "scores in memory; lse [B, L] is the log of each query's sum.");
+  rows.kernel = "attention";
+  rows.infer = infer_fused;
+  rows.backward = backward_fused;
+  rows.saves_inputs = save(0) | save(1) | save(2);
+  rows.saves_outputs = save(1);
+  rows.compose = [](const Call& call) {
+    Call whole = call;
+    whole.inputs.push_back(nullptr);
+    whole.attributes = {0.0, call.attr(0), call.attr(1), false};
+    Tensors results = attend(whole);
+    return Tensors{results[0], nullptr};
+  };
+  auto& back = c.add(1242, OpKind::kKernel,
+                     "attention_backward(Tensor grad, Tensor query, Tensor key, Tensor value, "
+                     "Tensor lse, bool is_causal, float scale) -> "
+                     "(Tensor dquery, Tensor dkey, Tensor dvalue)",
+                     "The gradients of attention_rows.");
+  back.infer = infer_fused_backward;
+  c.keep_internal({"attention_rows", "attention_backward"});
 }
 
 }  // namespace gradwire

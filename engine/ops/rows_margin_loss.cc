@@ -14,6 +14,12 @@ Tensors reduced(const Tensor& loss, const std::string& how) {
   return {loss->poison ? loss : reduce_loss(loss, how)};
 }
 
+// max(a, 0), whose gradient is 0 at 0 as torch's here.
+Tensor positive_part(const Tensor& a) {
+  static const OpRef op("relu");
+  return call(op, {a});
+}
+
 // The steps are torch's, each rounded to the tensors' dtype: uint8 wraps, 16-bit floats round.
 
 Tensors compose_ranking(const Call& call) {
@@ -26,7 +32,7 @@ Tensors compose_ranking(const Call& call) {
                                ", target: ", shape_text(target->sizes)))};
   }
   Tensor lack = add(mul(neg(target), sub(x1, x2)), call.attr(0).as_double());
-  return reduced(clamp_min(lack, 0), call.attr(1).as_string());
+  return reduced(positive_part(lack), call.attr(1).as_string());
 }
 
 Tensor unequal(const Tensor& a, double b) {
@@ -43,7 +49,7 @@ Tensors compose_hinge(const Call& call) {
   const Tensor &x = call.in(0), &target = call.in(1);
   // torch rounds the margin to the tensor's dtype before it subtracts.
   Tensor margin = full({}, call.attr(0).as_double(), x->dtype);
-  Tensor lack = clamp_min(sub(margin, x), 0);
+  Tensor lack = positive_part(sub(margin, x));
   Tensor loss = add(or_zero(unequal(target, 1), lack), or_zero(unequal(target, -1), x));
   return reduced(loss, call.attr(1).as_string());
 }
@@ -65,7 +71,7 @@ Tensors compose_cosine_embedding(const Call& call) {
   Tensor square1 = add(dot(x1, x1), kEpsilon), square2 = add(dot(x2, x2), kEpsilon);
   Tensor cosine = div(dot(x1, x2), gradwire::call(root, {mul(square1, square2)}));
   Tensor apart = gradwire::call(rsub, {cosine, nullptr}, {{}, 1, 1});
-  Tensor close = clamp_min(add(cosine, -call.attr(0).as_double()), 0);
+  Tensor close = positive_part(add(cosine, -call.attr(0).as_double()));
   Tensor loss = add(or_zero(equals(target, 1), apart), or_zero(equals(target, -1), close));
   return reduced(loss, call.attr(1).as_string());
 }
@@ -93,7 +99,7 @@ Tensors compose_triplet(const Call& call) {
     Tensor swapped = pair_distance(positive, negative, p, eps, false);
     far = gradwire::call(minimum, {far, swapped});
   }
-  return reduced(clamp_min(sub(add(near, margin), far), 0), how);
+  return reduced(positive_part(sub(add(near, margin), far)), how);
 }
 
 // [C] or [N, C], with N possibly 0.

@@ -138,12 +138,25 @@ Tensors compose_kl_div(const Call& call) {
   return {div(loss, static_cast<double>(x->sizes[0]))};
 }
 
+// Stirling's term, target log(target) - target + log(2 pi target) / 2 where target > 1, else 0.
+Tensor stirling(const Tensor& target) {
+  static const OpRef log("log"), le("le");
+  Tensor term = sub(mul(target, call(log, {target})), target);
+  term = add(term, mul(call(log, {mul(target, 6.28318530717958647693)}), 0.5));
+  return masked_fill(term, call(le, {target, nullptr}, {{}, 1}), 0);
+}
+
+// Step by step, as torch: 16-bit floats are rounded after each.
 Tensors compose_poisson(const Call& call) {
-  static const OpRef plain("poisson_nll"), logarithmic("poisson_nll_log"), term("stirling_term");
+  static const OpRef exp("exp"), log("log");
   const Tensor &x = call.in(0), &target = call.in(1);
-  Tensor loss = call.attr(0).as_bool() ? gradwire::call(logarithmic, {x, target})
-                                       : gradwire::call(plain, {x, target}, {call.attr(2)});
-  if (call.attr(1).as_bool()) loss = add(loss, gradwire::call(term, {target}));
+  Tensor loss;
+  if (call.attr(0).as_bool()) {
+    loss = sub(gradwire::call(exp, {x}), mul(target, x));
+  } else {
+    loss = sub(x, mul(target, gradwire::call(log, {add(x, call.attr(2).as_double())})));
+  }
+  if (call.attr(1).as_bool()) loss = add(loss, stirling(target));
   return weighted_loss(loss, nullptr, nullptr, call.attr(3).as_string(), false);
 }
 
@@ -265,18 +278,6 @@ void add_errors(Catalog& c) {
   c.pointwise(739, "kl_divergence_log(Tensor input, Tensor target) -> Tensor",
               "exp(target) * (target - input).", R::kFloatOnly,
               [](E x, E y) { return expr::exp(y) * (y - x); });
-  c.pointwise(754, "poisson_nll(Tensor input, Tensor target, Scalar eps) -> Tensor",
-              "input - target * log(input + eps).", R::kPromoteFloat,
-              [](E x, E y, E eps) { return x - y * expr::log(x + eps); });
-  c.pointwise(755, "poisson_nll_log(Tensor input, Tensor target) -> Tensor",
-              "exp(input) - target * input.", R::kPromoteFloat,
-              [](E x, E y) { return expr::exp(x) - y * x; });
-  c.pointwise(756, "stirling_term(Tensor target) -> Tensor",
-              "target log(target) - target + log(2 pi target) / 2 where target > 1, else 0.",
-              R::kPromoteFloat, [](E y) {
-                E term = y * expr::log(y) - y + 0.5 * expr::log(y * 6.28318530717958647693);
-                return expr::select(y <= 1.0, 0.0, term);
-              });
   c.pointwise(757, "gaussian_nll(Tensor input, Tensor target, Tensor var) -> Tensor",
               "(log(var) + (input - target)**2 / var) / 2.", R::kPromoteFloat,
               [](E x, E y, E v) { return 0.5 * (expr::log(v) + expr::square(x - y) / v); });

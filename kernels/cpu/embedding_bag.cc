@@ -16,8 +16,8 @@ absl::Status check_bags(const int64_t* indices, int64_t n, int64_t rows, const i
                         int64_t count) {
   for (int64_t i = 0; i < n; ++i) {
     if (indices[i] >= 0 && indices[i] < rows) continue;
-    return index_error("embedding_bag: index ", indices[i], " is out of range for an embedding of ",
-                       rows, " rows");
+    return runtime_error("Index ", i, " of input takes value ", indices[i],
+                         " which is not in the valid range [0, ", rows, ")");
   }
   if (count && offsets[0] != 0) {
     return runtime_error("offsets[0] has to be 0, i.e., the first sequence in the mini-batch has ",

@@ -176,7 +176,8 @@ def test_text(net):
     assert repr(conv) == ("Conv2d(1, 32, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1))")
     assert conv.weight.shape == (32, 1, 3, 3)
     assert repr(nn.BatchNorm2d(8)) == (
-        "BatchNorm2d(8, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True)"
+        "BatchNorm2d(8, eps=1e-05, momentum=0.1, affine=True, bias=True, "
+        "track_running_stats=True)"
     )
     assert repr(nn.MaxPool2d(2)) == (
         "MaxPool2d(kernel_size=2, stride=2, padding=0, dilation=1, ceil_mode=False)"

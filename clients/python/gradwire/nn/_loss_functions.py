@@ -144,7 +144,7 @@ def triplet_margin_with_distance_loss(
     far = distance_function(anchor, negative)
     if swap:
         far = call(ROWS["minimum"], (far, distance_function(positive, negative)))
-    loss = call(ROWS["clamp_min"], (margin + near - far, 0))
+    loss = call(ROWS["relu"], (margin + near - far,))
     return loss if reduction == "none" else getattr(loss, reduction)()
 
 
