@@ -342,6 +342,11 @@ Tensors compose_vander(const Call& call) {
   int64_t n = call.attr(0).none() ? call.in(0)->sizes.empty() ? 1 : call.in(0)->sizes.back()
                                   : call.attr(0).as_int();
   if (n <= 1) return fail(call, runtime_error("N must be greater than 1."));
+  if (x->numel() == 0) {
+    Dims sizes = x->sizes;
+    sizes.push_back(n);
+    return {expand(unsqueeze(x, -1), sizes)};
+  }
   Tensor exponents = gradwire::call(arange, {}, {int64_t{0}, n, 1, DType::kInt64});
   return {gradwire::call(pow, {unsqueeze(x, -1), exponents})};
 }

@@ -17,6 +17,13 @@ Matrices::Matrices(const TensorView& view, Kind kind) : data_(view.data) {
   col_stride_ = kind == Kind::kMatrices ? view.strides[outer + 1] : 0;
 }
 
+bool all_empty(const KernelCall& call) {
+  for (const TensorView& out : call.outputs) {
+    if (out.numel() > 0) return false;
+  }
+  return true;
+}
+
 absl::Status check_size(const Matrices& m) {
   constexpr int64_t kMost = std::numeric_limits<int>::max();
   if (m.rows <= kMost && m.cols <= kMost &&

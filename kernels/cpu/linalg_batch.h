@@ -70,6 +70,9 @@ class Block {
   Scratch scratch_;
 };
 
+// Whether there is nothing to write, as for a batch of any length of empty matrices.
+bool all_empty(const KernelCall& call);
+
 // LAPACK counts in int. Error: a matrix that is too big.
 absl::Status check_size(const Matrices& m);
 
@@ -93,9 +96,12 @@ bool all_finite(const C* p, int64_t n) {
 // The info of a matrix with inf or nan where LAPACK might not end.
 inline constexpr int kNotFinite = -4;
 
-// Calls f(C{}) with float or double. Error: another dtype.
+// Calls f(C{}) with the dtype of the first input, float or double, unless there is nothing to do.
+// Error: another dtype.
 template <class F>
-absl::Status visit_real(const char* op, DType dtype, F&& f) {
+absl::Status visit_real(const char* op, const KernelCall& call, F&& f) {
+  DType dtype = call.inputs[0].dtype;
+  if (all_empty(call)) return absl::OkStatus();
   if (dtype == DType::kFloat32) return f(float{});
   if (dtype == DType::kFloat64) return f(double{});
   return dtype_error(op, dtype);

@@ -27,8 +27,7 @@ absl::Status lu(const KernelCall& call, Context& context) {
 }
 
 absl::Status linalg_lu(const KernelCall& call, Context& context) {
-  return visit_real("lu", call.inputs[0].dtype,
-                    [&](auto tag) { return lu<decltype(tag)>(call, context); });
+  return visit_real("lu", call, [&](auto tag) { return lu<decltype(tag)>(call, context); });
 }
 GW_CPU_KERNEL("linalg_lu", linalg_lu);
 
@@ -71,8 +70,7 @@ absl::Status det(const KernelCall& call, Context& context) {
 }
 
 absl::Status linalg_det(const KernelCall& call, Context& context) {
-  return visit_real("lu", call.inputs[0].dtype,
-                    [&](auto tag) { return det<decltype(tag)>(call, context); });
+  return visit_real("lu", call, [&](auto tag) { return det<decltype(tag)>(call, context); });
 }
 GW_CPU_KERNEL("linalg_det", linalg_det);
 
@@ -101,7 +99,7 @@ absl::Status cholesky(const KernelCall& call, Context& context) {
 }
 
 absl::Status linalg_cholesky(const KernelCall& call, Context& context) {
-  return visit_real("cholesky", call.inputs[0].dtype,
+  return visit_real("cholesky", call,
                     [&](auto tag) { return cholesky<decltype(tag)>(call, context); });
 }
 GW_CPU_KERNEL("linalg_cholesky", linalg_cholesky);
@@ -138,8 +136,7 @@ absl::Status qr(const KernelCall& call, Context& context) {
 }
 
 absl::Status linalg_qr(const KernelCall& call, Context& context) {
-  return visit_real("qr", call.inputs[0].dtype,
-                    [&](auto tag) { return qr<decltype(tag)>(call, context); });
+  return visit_real("qr", call, [&](auto tag) { return qr<decltype(tag)>(call, context); });
 }
 GW_CPU_KERNEL("linalg_qr", linalg_qr);
 

@@ -37,8 +37,7 @@ absl::Status eigh(const KernelCall& call, Context& context) {
 }
 
 absl::Status linalg_eigh(const KernelCall& call, Context& context) {
-  return visit_real("eigh", call.inputs[0].dtype,
-                    [&](auto tag) { return eigh<decltype(tag)>(call, context); });
+  return visit_real("eigh", call, [&](auto tag) { return eigh<decltype(tag)>(call, context); });
 }
 GW_CPU_KERNEL("linalg_eigh", linalg_eigh);
 
@@ -84,8 +83,7 @@ absl::Status svd(const KernelCall& call, Context& context) {
 }
 
 absl::Status linalg_svd(const KernelCall& call, Context& context) {
-  return visit_real("svd", call.inputs[0].dtype,
-                    [&](auto tag) { return svd<decltype(tag)>(call, context); });
+  return visit_real("svd", call, [&](auto tag) { return svd<decltype(tag)>(call, context); });
 }
 GW_CPU_KERNEL("linalg_svd", linalg_svd);
 
@@ -154,8 +152,7 @@ absl::Status pinv(const KernelCall& call, Context& context) {
 }
 
 absl::Status linalg_pinv(const KernelCall& call, Context& context) {
-  return visit_real("pinv", call.inputs[0].dtype,
-                    [&](auto tag) { return pinv<decltype(tag)>(call, context); });
+  return visit_real("pinv", call, [&](auto tag) { return pinv<decltype(tag)>(call, context); });
 }
 GW_CPU_KERNEL("linalg_pinv", linalg_pinv);
 
