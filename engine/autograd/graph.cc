@@ -69,21 +69,27 @@ BackwardRun::~BackwardRun() {
 }
 
 absl::Status BackwardRun::discover(const std::vector<Edge>& roots) {
+  // Inputs before outputs. Sequence numbers do not tell: the node of a view whose base was written
+  // in place is made when first asked for, later than the node that asks.
   std::vector<Node*> order;
-  std::vector<Node*> stack;
+  std::vector<std::pair<Node*, size_t>> stack;  // a node and its next edge to follow
   auto visit = [&](Node* node) {
     auto [it, fresh] = visits_.try_emplace(node);
     if (!fresh) return;
     it->second.needed = targets_.empty();
-    stack.push_back(node);
+    stack.emplace_back(node, 0);
   };
-  for (const Edge& edge : roots) visit(edge.node.get());
-  while (!stack.empty()) {
-    Node* node = stack.back();
-    stack.pop_back();
-    order.push_back(node);
-    for (const Edge& edge : node->edges) {
-      if (edge.node) visit(edge.node.get());
+  for (const Edge& edge : roots) {
+    visit(edge.node.get());
+    while (!stack.empty()) {
+      Node* node = stack.back().first;
+      size_t next = stack.back().second++;
+      if (next == node->edges.size()) {
+        order.push_back(node);
+        stack.pop_back();
+      } else if (Node* input = node->edges[next].node.get()) {
+        visit(input);
+      }
     }
   }
   for (Node* node : order) {
@@ -100,15 +106,10 @@ absl::Status BackwardRun::discover(const std::vector<Edge>& roots) {
     return absl::OkStatus();
   };
   if (targets_.empty()) return check_freed();
-  // Only nodes from which a target can be reached run: propagate against the edges, inputs before
-  // outputs. Every edge leads to a node with a smaller sequence, leaves excepted.
+  // Only nodes from which a target can be reached run: propagate against the edges.
   for (const Target& target : targets_) {
     if (auto it = visits_.find(target.node.get()); it != visits_.end()) it->second.needed = true;
   }
-  std::sort(order.begin(), order.end(), [](const Node* a, const Node* b) {
-    auto key = [](const Node* n) { return n->sequence == UINT64_MAX ? 0 : n->sequence; };
-    return key(a) < key(b);
-  });
   for (Node* node : order) {
     for (const Edge& edge : node->edges) {
       if (reached(edge)) visits_[node].needed = true;

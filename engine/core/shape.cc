@@ -57,7 +57,8 @@ bool is_contiguous(std::span<const int64_t> sizes, std::span<const int64_t> stri
 
 namespace {
 
-// Dimensions from the largest stride to the smallest, those of size 1 last; equals keep their order.
+// Dimensions from the largest stride to the smallest, those of size 1 last; equals keep their
+// order.
 Dims order_by_stride(std::span<const int64_t> sizes, std::span<const int64_t> strides) {
   Dims order(sizes.size());
   std::iota(order.begin(), order.end(), 0);

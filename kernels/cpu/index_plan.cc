@@ -21,8 +21,10 @@ absl::Status IndexPlan::init(std::string_view op, const TensorView& x, const Ten
                           " dims");
   }
   const bool wraps = bounds == Bounds::kWrap;
+  const bool nothing = indexed.numel() == 0;
   for (size_t k = 0; k < indices.size(); ++k) {
     const int64_t size = x.rank == 0 ? 1 : x.sizes[dims[k]];
+    if (wraps && nothing && size > 0) continue;  // as torch: nobody will look there
     const auto bad = first_outside(indices[k], wraps ? -size : 0, size, context);
     if (!bad) continue;
     if (!wraps)

@@ -200,6 +200,10 @@ def test_zero_sizes():
         y = (x * 1)[key]
         y.sum().backward()
     assert x.grad.shape == (0, 3)
+    # Nobody looks at an index of an empty result, but no index fits a dim of size 0.
+    assert x[:, [0, 1]].shape == (0, 2) and x[:, [7]].shape == (0, 1)
+    with pytest.raises(IndexError, match="out of bounds for dimension 0 with size 0"):
+        x[[0]].tolist()
     y = x.detach().clone()
     y[[]] = 1
     y[False] = 2

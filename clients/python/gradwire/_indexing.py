@@ -115,7 +115,7 @@ def _view(x: Any, key: Any) -> tuple[Any, list[Any]]:
             indices.append(None)
         elif _is_scalar_bool(item):
             x = call(ROWS["unsqueeze"], (x, dim))
-            indices.append(_host.tensor([bool(item)]))
+            indices.append(_host.tensor([0] if item else [], dtype=_dtype.int64))
             dim += 1
         elif isinstance(item, (int, np.integer)):
             x = call(ROWS["select"], (x, dim, int(item)))
