@@ -270,7 +270,11 @@ absl::StatusOr<BackwardRun::State> BackwardRun::step() {
         if (!at_.asked && ask_function(*client)) return ask();
       } else {
         bool kept = !at_.node->hooks().empty();
+        slot.saved_failure = nullptr;
         at_.results = at_.node->apply(kept ? at_.grads : std::move(at_.grads));
+        if (ErrorRef bad = std::exchange(slot.saved_failure, nullptr)) {
+          return make_error(bad->kind, bad->message);
+        }
       }
       at_.results.resize(at_.node->edges.size());
       if (!options_.retain_graph) at_.node->release();

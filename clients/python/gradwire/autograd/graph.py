@@ -26,7 +26,8 @@ class Node:
         released.append(self._id)
 
     def name(self) -> str:
-        return self._name
+        leaf = self._name == "AccumulateGrad"
+        return "torch::autograd::AccumulateGrad" if leaf else self._name
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
