@@ -360,7 +360,8 @@ absl::Status BackwardRun::answer(Tensors results) {
   if (question.kind == CallbackReply::Kind::kFunction) return take_function(std::move(results));
   if (question.kind == CallbackReply::Kind::kCheckpoint) {
     if (!question.checkpoint->filled()) {
-      return runtime_error("the checkpointed region was not run again");
+      const absl::Status& outcome = question.checkpoint->outcome();
+      return outcome.ok() ? runtime_error("the checkpointed region was not run again") : outcome;
     }
     checkpoints_.push_back(std::move(question.checkpoint));
     return absl::OkStatus();

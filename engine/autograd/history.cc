@@ -167,7 +167,7 @@ absl::Status check_in_place(const Tensor& tensor, const std::string& op) {
     return runtime_error(
         "unsupported operation: more than one element of the written-to tensor refers to a single "
         "memory location. Please clone() the tensor before performing the operation. [",
-        op, "]");
+        op, " on ", tensor->text(), "]");
   }
   if (!Slot::current().grad_enabled) return absl::OkStatus();
   if (tensor->requires_grad() && tensor->is_leaf() &&

@@ -11,7 +11,7 @@ import numpy as np
 from . import _call, _device, _dtype, _state
 from ._dtype import dtype
 from ._ops import Methods
-from ._row import fail, here
+from ._row import described, fail, here
 from ._rows import ROWS
 from ._size import Size
 from ._tensor_convert import Convert
@@ -185,7 +185,8 @@ class Tensor(Operators, Shaping, Convert, Methods):
             )
         if value and not self.dtype.is_floating_point:
             raise RuntimeError(
-                "only Tensors of floating point and complex dtype can require gradients" + here()
+                "only Tensors of floating point and complex dtype can require gradients "
+                f"(got {described(self)}){here()}"
             )
         if value and self._inference and not _state.inference and self.is_inference():
             raise RuntimeError(
