@@ -221,13 +221,15 @@ class Tensor(Operators, Shaping, Convert, Methods):
         if value is not None:
             if not isinstance(value, Tensor):
                 raise TypeError(
-                    f"assigned grad expected to be a Tensor or None but got {type(value)}"
+                    "assigned grad expected to be a Tensor or None but got grad of type "
+                    f"{type(value).__name__}"
                 )
             if value._shape is not None and self._shape is not None:
                 if value._shape != self._shape:
                     raise RuntimeError(
-                        "assigned grad has data of a different size: "
-                        f"{list(value._shape)}, expected {list(self._shape)}"
+                        f"attempting to assign a gradient of size '{list(value._shape)}' to a "
+                        f"tensor of size '{list(self._shape)}'. Please ensure that the gradient "
+                        "and the tensor are the same size"
                     )
         if value is None and not self._id:
             return

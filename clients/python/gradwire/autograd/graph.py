@@ -26,8 +26,8 @@ class Node:
         released.append(self._id)
 
     def name(self) -> str:
-        leaf = self._name == "AccumulateGrad"
-        return "torch::autograd::AccumulateGrad" if leaf else self._name
+        own = self._name in ("AccumulateGrad", "CopySlices")
+        return f"torch::autograd::{self._name}" if own else self._name
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
