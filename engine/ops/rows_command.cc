@@ -325,7 +325,6 @@ bool expects_reply(const OpDef& op) {
                                                              "session.optimizer_state",
                                                              "session.backward_watched",
                                                              "session.callback_return",
-                                                             "session.node",
                                                              "session.node_edges",
                                                              "session.node_variable"};
   return kReplying.contains(op.name);

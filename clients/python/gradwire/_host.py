@@ -38,8 +38,8 @@ def upload(tensor: Any) -> int:
     else:
         owned = tensor._host_owned or contiguous is not values
         transfer = current.transfers().upload(contiguous, owned)
-        data = (transfer, tensor._dtype, shape, tensor._inference)
-        _call.command(ROWS["session.upload"], data, (id,))
+        named = (transfer, tensor._dtype, shape, tensor._inference)
+        _call.command(ROWS["session.upload"], named, (id,))
     tensor._id = id
     tensor._host = None
     if tensor._requires_grad:

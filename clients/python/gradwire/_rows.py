@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ._row import REQUIRED, Row
 
-CATALOG_HASH = "276c41cd8f7a250f"
+CATALOG_HASH = "f749a0b18c32def2"
 
 ROWS: dict[str, Row] = {
     "session.release": Row(
@@ -383,7 +383,7 @@ ROWS: dict[str, Row] = {
         [
             ("input", "Tensor", False, REQUIRED),
         ],
-        "()",
+        "Object",
         "",
         "",
         "",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -119,12 +118,6 @@ class Tensor(Operators, Shaping, Convert, Methods):
 
             self._node = known = (_state.writes, node_of(self))
         return known[1]
-
-    @property
-    def output_nr(self) -> int:
-        waiter = _call.ask(ROWS["session.node"], (self,))
-        found = json.loads(current.session().wait(waiter).text)
-        return 0 if found is None else int(found[3])
 
     @property
     def _version(self) -> int:
