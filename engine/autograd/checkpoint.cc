@@ -25,10 +25,17 @@ uint32_t Checkpoint::save(const Tensor& tensor) {
 void Checkpoint::start_again() {
   clear();
   refilling_ = true;
+  outcome_ = runtime_error("the checkpointed region was not run again");
 }
 
 absl::Status Checkpoint::finish_again() {
   refilling_ = false;
+  outcome_ = compare();
+  filled_ = outcome_.ok();
+  return outcome_;
+}
+
+absl::Status Checkpoint::compare() const {
   if (again_.size() != specs_.size()) {
     return runtime_error(
         "torch.utils.checkpoint: A different number of tensors was saved during the original "
@@ -43,7 +50,6 @@ absl::Status Checkpoint::finish_again() {
         i, ":\nsaved metadata: ", text_of(specs_[i]),
         "\nrecomputed metadata: ", text_of(again_[i]));
   }
-  filled_ = true;
   return absl::OkStatus();
 }
 

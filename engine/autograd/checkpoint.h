@@ -25,6 +25,8 @@ class Checkpoint : public RefCounted {
   void start_again();
   // Ends the second pass. Error: it did not save what the first one did.
   absl::Status finish_again();
+  // How the last second pass ended.
+  const absl::Status& outcome() const { return outcome_; }
   // Forgets the tensors.
   void clear();
 
@@ -33,11 +35,14 @@ class Checkpoint : public RefCounted {
   bool keep_random = true;  // a later pass starts from it
 
  private:
+  absl::Status compare() const;
+
   std::vector<TensorSpec> specs_;
   std::vector<Tensor> tensors_;
   std::vector<TensorSpec> again_;
   bool refilling_ = false;
   bool filled_ = false;
+  absl::Status outcome_;
 };
 
 }  // namespace gradwire

@@ -271,7 +271,11 @@ absl::StatusOr<BackwardRun::State> BackwardRun::step() {
         if (!at_.asked && ask_function(*client)) return ask();
       } else {
         bool kept = !at_.node->hooks().empty();
+        slot.saved_failure = nullptr;
         at_.results = at_.node->apply(kept ? at_.grads : std::move(at_.grads));
+        if (ErrorRef bad = std::exchange(slot.saved_failure, nullptr)) {
+          return make_error(bad->kind, bad->message);
+        }
       }
       at_.results.resize(at_.node->edges.size());
       if (!options_.retain_graph) at_.node->release();
@@ -357,7 +361,8 @@ absl::Status BackwardRun::answer(Tensors results) {
   if (question.kind == CallbackReply::Kind::kFunction) return take_function(std::move(results));
   if (question.kind == CallbackReply::Kind::kCheckpoint) {
     if (!question.checkpoint->filled()) {
-      return runtime_error("the checkpointed region was not run again");
+      const absl::Status& outcome = question.checkpoint->outcome();
+      return outcome.ok() ? runtime_error("the checkpointed region was not run again") : outcome;
     }
     checkpoints_.push_back(std::move(question.checkpoint));
     return absl::OkStatus();

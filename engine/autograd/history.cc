@@ -167,7 +167,7 @@ absl::Status check_in_place(const Tensor& tensor, const std::string& op) {
     return runtime_error(
         "unsupported operation: more than one element of the written-to tensor refers to a single "
         "memory location. Please clone() the tensor before performing the operation. [",
-        op, "]");
+        op, " on ", tensor->text(), "]");
   }
   return check_in_place_history(tensor, op);
 }

@@ -241,6 +241,18 @@ void OpNode::release() {
   released_ = true;
 }
 
+namespace {
+
+// A saved tensor that cannot be had ends the backward in which it is wanted.
+Tensor saved_failed(const absl::Status& status) {
+  Tensor t = poisoned(status);
+  t->poison->reported = true;  // the run tells
+  Slot::current().saved_failure = t->poison;
+  return t;
+}
+
+}  // namespace
+
 Tensor Backward::grad(int i) {
   if (grads_[i]) return grads_[i];
   const TensorSpec& spec = node.output_specs[i];
@@ -250,14 +262,14 @@ Tensor Backward::grad(int i) {
 Tensor Backward::input(int i) {
   if (node.inputs[i].present() || node.released()) {
     auto t = node.inputs[i].get(Ref<Node>(&node));
-    return t.ok() ? *t : poisoned(t.status());
+    return t.ok() ? *t : saved_failed(t.status());
   }
   return nullptr;  // an absent optional tensor
 }
 
 Tensor Backward::output(int i) {
   auto t = node.saved_outputs[i].get(Ref<Node>(&node));
-  return t.ok() ? *t : poisoned(t.status());
+  return t.ok() ? *t : saved_failed(t.status());
 }
 
 void PointwiseNode::release() {
@@ -300,7 +312,7 @@ Tensors PointwiseNode::apply(Tensors grads) {
       operands.push_back(std::move(operand));
     }
     if (!status.ok()) {
-      results[wanted.edge] = poisoned(status);
+      results[wanted.edge] = saved_failed(status);
       continue;
     }
     Tensor grad = invoke_pointwise(derivative, std::move(operands), {compute, wanted.dtype});

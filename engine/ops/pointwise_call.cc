@@ -58,7 +58,7 @@ absl::StatusOr<PointwiseTypes> types_of(const PointwiseDef& def, const Operands&
       break;
     case TypeRule::kNoBool:
       if (common == DType::kBool) {
-        return runtime_error("Subtraction, the `-` operator, with a bool tensor is not supported. ",
+        return not_implemented_error("Subtraction, the `-` operator, with a bool tensor is not supported. ",
                              "Use the `^` or `logical_xor()` operator instead. [", def.name, "]");
       }
       break;

@@ -152,6 +152,7 @@ Progress upload(Slot& slot, const Call& call, const Command& command) {
   auto upload = slot.session.uploads.get(slot.number, transfer);
   if (!upload.ok()) return refuse(slot, command, upload.status());
   Tensor t = new_tensor({call.attr(1).as_dtype(), Dims(sizes.begin(), sizes.end()), {}});
+  t->inference = call.attr(3).as_bool();
   auto task = std::make_unique<Task>();
   task->kind = TaskKind::kCopyIn;
   task->upload = *upload;
@@ -175,6 +176,7 @@ Progress constant(Slot& slot, const Call& call, const Command& command) {
                               std::string(dtype_name(dtype)), shape_text(sizes)));
   }
   Tensor t = new_tensor({dtype, Dims(sizes.begin(), sizes.end()), {}});
+  t->inference = call.attr(3).as_bool();
   auto task = std::make_unique<Task>();
   task->kind = TaskKind::kCopyIn;
   task->host = data;
@@ -323,7 +325,6 @@ bool expects_reply(const OpDef& op) {
                                                              "session.optimizer_state",
                                                              "session.backward_watched",
                                                              "session.callback_return",
-                                                             "session.node",
                                                              "session.node_edges",
                                                              "session.node_variable"};
   return kReplying.contains(op.name);
@@ -372,9 +373,9 @@ void add_command_rows(Catalog& catalog) {
   row(9, "session.set_grad_mode(bool enabled, bool inference=False) -> ()",
       "Sets the slot's gradient mode.", set_grad_mode);
   row(10, "session.manual_seed(int seed) -> ()", "Restarts the slot's generator.", manual_seed);
-  row(11, "session.upload(int transfer, dtype dtype, int[] shape) -> Tensor",
+  row(11, "session.upload(int transfer, dtype dtype, int[] shape, bool inference=False) -> Tensor",
       "A tensor whose contents come by Data.Upload under that transfer number.", upload);
-  row(12, "session.constant(bytes data, dtype dtype, int[] shape) -> Tensor",
+  row(12, "session.constant(bytes data, dtype dtype, int[] shape, bool inference=False) -> Tensor",
       "A tensor from little endian bytes in row-major order.", constant);
   row(13, "session.synchronize() -> ()", "Answers when everything queued before it has run.",
       synchronize);

@@ -338,10 +338,13 @@ absl::StatusOr<Ref<Node>> find_node(Slot& slot, const Call& call) {
 
 Progress node(Slot& slot, const Call& call, const Command& command) {
   const Tensor& t = call.in(0);
-  if (t->poison) return answer_error(slot, command, t->poison);
-  Edge edge = gradient_edge(t);
-  if (t->is_leaf()) edge = {};
-  slot.sink.reply(command.number, TextReply{describe(slot, edge).dump()});
+  if (t->poison) return refuse(slot, command, t->poison);
+  uint64_t id = command.outputs.empty() ? 0 : command.outputs[0];
+  if ((id >> 48) != slot.number || (id & Slot::kServerBit)) {
+    return refuse(slot, command,
+                  runtime_error("[session.node] output id ", id, " is not this slot's"));
+  }
+  if (Ref<Node> found = grad_fn_of(t)) slot.session.nodes.insert_or_assign(id, std::move(found));
   return Progress::kDone;
 }
 
@@ -406,8 +409,8 @@ Progress checkpoint_end(Slot& slot, const Call& call, const Command& command) {
   slot.checkpoints.pop_back();
   if (!region.again) return Progress::kDone;
   if (region.checkpoint->keep_random) slot.generator = region.before;
-  absl::Status status = region.checkpoint->finish_again();
-  return status.ok() ? Progress::kDone : refuse(slot, command, status);
+  region.checkpoint->finish_again().IgnoreError();  // the answer to the Callback tells
+  return Progress::kDone;
 }
 
 Progress random_save(Slot& slot, const Call& call, const Command&) {
@@ -510,12 +513,11 @@ void add_graph_rows(Catalog& catalog) {
       "Client code to run on the gradient of a tensor, or after a leaf's .grad was written.",
       tensor_hook);
   row(30, "session.remove_hook(int code) -> ()", "Takes a hook back.", remove_hook);
-  row(31, "session.node(Tensor input) -> ()",
-      "Answers with JSON of the tensor's node: [handle, key, name, output number], or null for a "
-      "leaf.",
+  row(31, "session.node(Tensor input) -> Object", "A handle for the node that made the tensor.",
       node);
   row(32, "session.node_edges(Object node) -> ()",
-      "Answers with JSON: the nodes that this one sends its gradients to, as session.node.",
+      "Answers with JSON: for each node that this one sends its gradients to [handle, key, name, "
+      "output number], or null; a node's key is the same each time.",
       node_edges);
   row(33, "session.node_variable(Object node) -> Tensor",
       "The leaf of an AccumulateGrad node; answers with its meta.", node_variable);

@@ -234,12 +234,17 @@ void add_choices(Catalog& c) {
               "The larger of the two; nan loses.", R::kPromote,
               [](E x, E y) { return expr::fmax(x, y); });
   // The gradient passes at both bounds, so the bounds are compared and not minimum-ed.
-  c.pointwise(224, "clamp_min(Tensor input, Operand min) -> Tensor",
-              "input, but at least min; nan stays.", R::kPromote,
-              [](E x, E low) { return expr::select(x < low, low, x); });
-  c.pointwise(225, "clamp_max(Tensor input, Operand max) -> Tensor",
-              "input, but at most max; nan stays.", R::kPromote,
-              [](E x, E high) { return expr::select(x > high, high, x); });
+  // At a bound that is a number the gradient is 0, as torch's.
+  auto& clamp_min = c.pointwise(224, "clamp_min(Tensor input, Operand min) -> Tensor",
+                                "input, but at least min; nan wins.", R::kPromote,
+                                [](E x, E low) { return expr::maximum(x, low); });
+  clamp_min.pointwise->set_gradient(
+      0, graph(4, {}, [](auto& e) { return expr::select(e[0] > e[1], e[3], 0.0); }));
+  auto& clamp_max = c.pointwise(225, "clamp_max(Tensor input, Operand max) -> Tensor",
+                                "input, but at most max; nan wins.", R::kPromote,
+                                [](E x, E high) { return expr::minimum(x, high); });
+  clamp_max.pointwise->set_gradient(
+      0, graph(4, {}, [](auto& e) { return expr::select(e[0] < e[1], e[3], 0.0); }));
   c.pointwise(226, "where(Tensor condition, Operand input, Operand other) -> Tensor",
               "input where condition is true, else other.", R::kPromote,
               graph(3, {0}, [](auto& e) { return expr::select(e[0], e[1], e[2]); }))

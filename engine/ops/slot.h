@@ -62,6 +62,7 @@ class Slot {
   std::shared_ptr<ForgottenCode> forgotten = std::make_shared<ForgottenCode>();
   absl::flat_hash_map<uint64_t, std::shared_ptr<PausedRun>> paused;
   uint64_t last_callback = 0;
+  ErrorRef saved_failure;  // a saved tensor that backward could not have: ends the run
 
   // The command in hand: who is to blame in errors.
   uint64_t command = 0;

@@ -58,11 +58,8 @@ TEST_F(AutogradTest, AChangedSavedTensorIsFound) {
   Id y = c.call("sum", {c.call("mul", {h, h})});
   c.in_place("add", {h, 0}, {{}, 1.0, 1});
   backward(y);
-  Id g = c.send("session.grad", {x}, {}, 1)[0];
-  c.answer();
-  HostTensor value = c.read(g);
-  ASSERT_TRUE(value.error);
-  EXPECT_NE(value.error->message.find("modified by an inplace operation"), std::string::npos);
+  EXPECT_NE(only_refusal().find("modified by an inplace operation"), std::string::npos);
+  EXPECT_EQ(grad(x), (std::vector<float>{}));
 }
 
 TEST_F(AutogradTest, InPlaceOnALeafIsRefused) {
@@ -106,6 +103,58 @@ TEST_F(AutogradTest, GradientsOfGradients) {
       c.send("session.autograd_grad", {c.call("sum", {g}), x}, {1, 1, 0, {}, false, false}, 1)[0];
   c.answer();
   EXPECT_EQ(c.read_floats(h), (std::vector<float>{12, 18}));
+}
+
+// A Function of one input whose backward the test answers.
+TEST_F(AutogradTest, AFunctionAsksItsClient) {
+  Id x = leaf({2}, {1, 2});
+  Id h = c.call("mul", {x, 0}, {{}, 3.0});
+  c.send("session.set_grad_mode", {}, {false}, 0);
+  Id y = c.call("exp", {h});
+  c.send("session.set_grad_mode", {}, {true}, 0);
+  c.send("session.function", {h, y, h}, {1, 1, 1, 77, "Exp", IntList{0}, IntList{}, true}, 0);
+  Id total = c.call("sum", {y});
+  c.send("session.backward_watched", {total}, {1, 0, 0}, 0);
+  Reply reply = c.answer();
+  auto* asked = std::get_if<CallbackReply>(&reply);
+  ASSERT_TRUE(asked);
+  EXPECT_EQ(asked->code, 77u);
+  EXPECT_EQ(asked->kind, CallbackReply::Kind::kFunction);
+  EXPECT_EQ(asked->split, 1u);
+  ASSERT_EQ(asked->tensors.size(), 2u);
+  EXPECT_EQ(c.read_floats(asked->tensors[1]), (std::vector<float>{3, 6}));
+  Id answer = c.call("mul", {asked->tensors[0], 0}, {{}, 10.0});
+  c.send("session.callback_return", {answer}, {static_cast<int64_t>(asked->callback)}, 0);
+  EXPECT_TRUE(std::get_if<MetasReply>(&static_cast<const Reply&>(reply = c.answer())));
+  EXPECT_EQ(grad(x), (std::vector<float>{30, 30}));
+}
+
+TEST_F(AutogradTest, AnswersOfTheWrongKindEndTheRun) {
+  Id x = leaf({2}, {1, 2});
+  c.send("session.tensor_hook", {x}, {5, false}, 0);
+  Id y = c.call("sum", {x});
+  auto ask = [&] {
+    c.send("session.backward_watched", {y}, {1, 0, 0}, 0);
+    Reply reply = c.answer();
+    return static_cast<int64_t>(std::get<CallbackReply>(reply).callback);
+  };
+  auto refused = [&](std::vector<Id> results, int64_t callback) {
+    c.send("session.callback_return", std::move(results), {callback}, 0);
+    Reply reply = c.answer();
+    auto* error = std::get_if<ErrorReply>(&reply);
+    return error ? error->error->message : "";
+  };
+  EXPECT_NE(refused({c.floats({3}, {1, 2, 3})}, ask()).find("changed the size"), std::string::npos);
+  EXPECT_NE(refused({x, x}, ask()).find("incorrect number"), std::string::npos);
+  int64_t callback = ask();
+  EXPECT_NE(refused({}, callback + 1).find("no backward waits"), std::string::npos);
+  c.send("session.callback_abort", {}, {callback}, 0);
+  EXPECT_NE(refused({}, callback).find("no backward waits"), std::string::npos);
+  backward(y);
+  EXPECT_NE(only_refusal().find("backward_watched"), std::string::npos);
+  c.send("session.remove_hook", {}, {5}, 0);
+  backward(y);
+  EXPECT_EQ(grad(x), (std::vector<float>{1, 1}));
 }
 
 TEST_F(AutogradTest, LongGraphsAreFreedWithoutRecursion) {

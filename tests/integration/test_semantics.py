@@ -27,7 +27,8 @@ def differ(expected: Any, found: Any, where: str = "") -> str:
         pairs = enumerate(zip(expected, found, strict=True))
         return next((d for i, (e, f) in pairs if (d := differ(e, f, f"{where}[{i}]"))), "")
     if isinstance(expected, dict) and isinstance(found, dict) and list(expected) == list(found):
-        return next((d for k in expected if (d := differ(expected[k], found[k], f"{where}.{k}"))), "")
+        keys = ((expected[k], found[k], f"{where}.{k}") for k in expected)
+        return next((d for e, f, at in keys if (d := differ(e, f, at))), "")
     same = type(expected) is type(found) and expected == found
     return "" if same else f"{where}: {found!r} instead of {expected!r}"
 

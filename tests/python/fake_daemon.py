@@ -176,7 +176,7 @@ OPS: dict[str, Any] = {
     "to": lambda a, kind: a.astype(kind.numpy),
     "full": lambda size, value, kind: np.full(size, value, kind.numpy),
     "arange": lambda start, end, step, kind: np.arange(start, end, step).astype(kind.numpy),
-    "session.constant": lambda data, kind, shape: np.frombuffer(data, kind.numpy)
+    "session.constant": lambda data, kind, shape, inference=False: np.frombuffer(data, kind.numpy)
     .reshape(shape)
     .copy(),
     "session.alias": lambda a: a,
@@ -346,7 +346,7 @@ class FakeDaemon:
             return frame_pb2.Reply(values=frame_pb2.Values(values=map(self._value, found)))
         values = bind(row, inputs, attributes, self._find)
         if row.name == "session.upload":
-            transfer, kind, shape = values
+            transfer, kind, shape, _ = values
             with self.arrived:
                 self.arrived.wait_for(lambda: transfer in self.uploads, 10)
                 data = self.uploads.pop(transfer)

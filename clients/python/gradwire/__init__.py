@@ -63,7 +63,13 @@ from ._host import as_tensor, asarray, from_numpy, frombuffer, legacy_type, tens
 from ._install import install
 from ._random import Generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from ._size import Size
-from ._state import get_default_dtype, set_default_dtype, set_printoptions
+from ._state import (
+    get_default_device,
+    get_default_dtype,
+    set_default_device,
+    set_default_dtype,
+    set_printoptions,
+)
 from ._tensor import Tensor, new
 
 _row.bind(Tensor, new, upload)

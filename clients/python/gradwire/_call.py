@@ -7,7 +7,7 @@ from sys import _getframe
 from typing import Any
 
 from . import _dtype, _state
-from ._row import Row, fail, scalar_name
+from ._row import Row, described, fail, scalar_name
 from .wire import current, frame
 
 Tensor: Any = None  # these three are set by _row.bind
@@ -152,7 +152,8 @@ def call_(row: Row, values: Sequence[Any]) -> Any:
         fail(
             RuntimeError,
             row.name + "_",
-            "a leaf Variable that requires grad is being used in an in-place operation.",
+            "a leaf Variable that requires grad is being used in an in-place operation. "
+            f"({described(target)}: write under no_grad(), or to a clone())",
         )
     if target._inference and not _state.inference and target.is_inference():
         fail(

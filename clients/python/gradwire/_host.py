@@ -33,11 +33,13 @@ def upload(tensor: Any) -> int:
     id = session.new_id()
     shape = tuple(values.shape)
     if contiguous.nbytes <= session.inline_bytes:
-        _call.command(ROWS["session.constant"], (contiguous.tobytes(), tensor._dtype, shape), (id,))
+        data = (contiguous.tobytes(), tensor._dtype, shape, tensor._inference)
+        _call.command(ROWS["session.constant"], data, (id,))
     else:
         owned = tensor._host_owned or contiguous is not values
         transfer = current.transfers().upload(contiguous, owned)
-        _call.command(ROWS["session.upload"], (transfer, tensor._dtype, shape), (id,))
+        named = (transfer, tensor._dtype, shape, tensor._inference)
+        _call.command(ROWS["session.upload"], named, (id,))
     tensor._id = id
     tensor._host = None
     if tensor._requires_grad:

@@ -963,7 +963,7 @@ def fmax_(input: Tensor | Number, other: Tensor | Number) -> Any:
 
 
 def clamp_min(input: Tensor, min: Tensor | Number, *, out: Any = None) -> Any:
-    """input, but at least min; nan stays.
+    """input, but at least min; nan wins.
 
     clamp_min(Tensor input, Operand min) -> Tensor
     """
@@ -976,7 +976,7 @@ def clamp_min_(input: Tensor, min: Tensor | Number) -> Any:
 
 
 def clamp_max(input: Tensor, max: Tensor | Number, *, out: Any = None) -> Any:
-    """input, but at most max; nan stays.
+    """input, but at most max; nan wins.
 
     clamp_max(Tensor input, Operand max) -> Tensor
     """
@@ -3664,7 +3664,7 @@ class Methods:
         return call_(ROWS["fmax"], (self, other))
 
     def clamp_min(self, min: Tensor | Number) -> Any:
-        """input, but at least min; nan stays.
+        """input, but at least min; nan wins.
 
         clamp_min(Tensor input, Operand min) -> Tensor
         """
@@ -3675,7 +3675,7 @@ class Methods:
         return call_(ROWS["clamp_min"], (self, min))
 
     def clamp_max(self, max: Tensor | Number) -> Any:
-        """input, but at most max; nan stays.
+        """input, but at most max; nan wins.
 
         clamp_max(Tensor input, Operand max) -> Tensor
         """

@@ -53,10 +53,12 @@ def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> A
     if min is None and max is None:
         raise RuntimeError(f"torch.clamp: At least one of 'min' or 'max' must not be None{here()}")
     made = input
+    # Bounds that are tensors share the gradient where they are met, numbers do not.
     if min is not None:
-        made = call(ROWS["clamp_min"], (made, min), out if max is None else None)
+        row = ROWS["maximum" if _is_tensor(min) else "clamp_min"]
+        made = call(row, (made, min), out if max is None else None)
     if max is not None:
-        made = call(ROWS["clamp_max"], (made, max), out)
+        made = call(ROWS["minimum" if _is_tensor(max) else "clamp_max"], (made, max), out)
     return made
 
 

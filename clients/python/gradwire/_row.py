@@ -77,6 +77,11 @@ def here() -> str:
     return f"\n  at {text}" if text else ""
 
 
+def described(tensor: Any) -> str:
+    """What is known of a tensor, for errors: "float32[2, 3]"."""
+    return f"{tensor.dtype.name}{list(tensor._sizes())}"
+
+
 def fail(kind: type[Exception], name: str, message: str) -> NoReturn:
     """Raises an error that the client's metadata can see, in the form of the server's."""
     raise kind(f"[{name}] {message}{here()}")

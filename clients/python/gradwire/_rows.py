@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ._row import REQUIRED, Row
 
-CATALOG_HASH = "4bf70fea5f4778ab"
+CATALOG_HASH = "f749a0b18c32def2"
 
 ROWS: dict[str, Row] = {
     "session.release": Row(
@@ -137,6 +137,7 @@ ROWS: dict[str, Row] = {
             ("transfer", "int", False, REQUIRED),
             ("dtype", "dtype", False, REQUIRED),
             ("shape", "int[]", False, REQUIRED),
+            ("inference", "bool", False, False),
         ],
         "Tensor",
         "",
@@ -150,6 +151,7 @@ ROWS: dict[str, Row] = {
             ("data", "bytes", False, REQUIRED),
             ("dtype", "dtype", False, REQUIRED),
             ("shape", "int[]", False, REQUIRED),
+            ("inference", "bool", False, False),
         ],
         "Tensor",
         "",
@@ -381,7 +383,7 @@ ROWS: dict[str, Row] = {
         [
             ("input", "Tensor", False, REQUIRED),
         ],
-        "()",
+        "Object",
         "",
         "",
         "",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from . import _dtype
 from ._dtype import dtype
 
@@ -28,6 +30,20 @@ def set_default_dtype(d: dtype) -> None:
     if not d.is_floating_point:
         raise TypeError(f"only floating-point types are supported as the default type, not {d}")
     default_dtype = d
+
+
+def set_default_device(device: Any) -> None:
+    """The device of tensors that are made without one; None for the session's first."""
+    global default_device
+    from ._device import device as kind
+
+    default_device = "cpu" if device is None else str(kind(device))
+
+
+def get_default_device() -> Any:
+    from ._device import device as kind
+
+    return kind(default_device)
 
 
 def get_default_dtype() -> dtype:

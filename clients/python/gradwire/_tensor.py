@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 from . import _call, _device, _dtype, _state
 from ._dtype import dtype
 from ._ops import Methods
-from ._row import fail
+from ._row import described, fail, here
 from ._rows import ROWS
 from ._size import Size
 from ._tensor_convert import Convert
@@ -121,12 +120,6 @@ class Tensor(Operators, Shaping, Convert, Methods):
         return known[1]
 
     @property
-    def output_nr(self) -> int:
-        waiter = _call.ask(ROWS["session.node"], (self,))
-        found = json.loads(current.session().wait(waiter).text)
-        return 0 if found is None else int(found[3])
-
-    @property
     def _version(self) -> int:
         if not self._id:
             return 0
@@ -185,7 +178,8 @@ class Tensor(Operators, Shaping, Convert, Methods):
             )
         if value and not self.dtype.is_floating_point:
             raise RuntimeError(
-                "only Tensors of floating point and complex dtype can require gradients"
+                "only Tensors of floating point and complex dtype can require gradients "
+                f"(got {described(self)}){here()}"
             )
         if value and self._inference and not _state.inference and self.is_inference():
             raise RuntimeError(
@@ -220,13 +214,15 @@ class Tensor(Operators, Shaping, Convert, Methods):
         if value is not None:
             if not isinstance(value, Tensor):
                 raise TypeError(
-                    f"assigned grad expected to be a Tensor or None but got {type(value)}"
+                    "assigned grad expected to be a Tensor or None but got grad of type "
+                    f"{type(value).__name__}"
                 )
             if value._shape is not None and self._shape is not None:
                 if value._shape != self._shape:
                     raise RuntimeError(
-                        "assigned grad has data of a different size: "
-                        f"{list(value._shape)}, expected {list(self._shape)}"
+                        f"attempting to assign a gradient of size '{list(value._shape)}' to a "
+                        f"tensor of size '{list(self._shape)}'. Please ensure that the gradient "
+                        "and the tensor are the same size"
                     )
         if value is None and not self._id:
             return

@@ -221,7 +221,8 @@ def zero_sizes_broadcast(torch: Any) -> Any:
 def zero_sizes_reduce(torch: Any) -> Any:
     zero = torch.zeros(0)
     return [
-        *(zero.mean(), zero.prod(), zero.sum(), torch.zeros(0, 2).sum(0), torch.zeros(2, 0).mean(1)),
+        *(zero.mean(), zero.prod(), zero.sum()),
+        *(torch.zeros(0, 2).sum(0), torch.zeros(2, 0).mean(1)),
         raises(torch, "max(): Expected reduction dim to be specified", lambda: zero.max()),
         raises(torch, "argmax(): Expected reduction dim", lambda: zero.argmax()),
         *(zero.all(), zero.any()),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import _call, _row, _state
-from .._row import here
+from .._row import described, here
 from .._rows import ROWS
 from ..wire import current
 from . import callbacks
@@ -29,12 +29,16 @@ def _check_roots(tensors: list[Any], cotangents: list[Any]) -> list[Any]:
             raise TypeError(f"backward() takes tensors, not {type(tensor).__name__}{here()}")
         if not tensor._requires_grad:
             raise RuntimeError(
-                f"element {i} of tensors does not require grad and does not have a grad_fn{here()}"
+                f"element {i} of tensors does not require grad and does not have a grad_fn "
+                f"({described(tensor)}: nothing it was computed from had requires_grad=True, or it "
+                f"was computed under no_grad){here()}"
             )
         if cotangent is None:
             if tensor.numel() != 1:
                 raise RuntimeError(
-                    f"grad can be implicitly created only for scalar outputs{here()}"
+                    "grad can be implicitly created only for scalar outputs "
+                    f"(got {described(tensor)}: pass a gradient of that shape, or reduce it first)"
+                    f"{here()}"
                 )
         elif cotangent._sizes() != tensor._sizes():
             raise RuntimeError(

@@ -69,16 +69,7 @@ class FunctionCtx:
     saved_variables = saved_tensors
 
 
-class _Meta(type):
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        raise RuntimeError(
-            f"{cls} should not be instantiated. Methods on autograd functions are all static, so "
-            "you should invoke them on the class itself. Instantiating an autograd function will "
-            "raise an error in a future version of PyTorch."
-        )
-
-
-class Function(metaclass=_Meta):
+class Function:
     """Subclass with static `forward` and `backward`, and call `apply`."""
 
     @staticmethod
@@ -140,7 +131,7 @@ def _record(
             )
         if on and written._requires_grad and written._fn is None:
             raise RuntimeError(
-                "a leaf Variable that requires grad is being used in an in-place operation."
+                "a leaf Variable that requires grad has been used in an in-place operation."
             )
     differentiable: list[int] = []
     dirty: list[int] = []

@@ -104,8 +104,8 @@ def _check(
     places = [i for i, x in enumerate(inputs) if isinstance(x, _row.Tensor) and x.requires_grad]
     if not places:
         raise ValueError(
-            "gradcheck expects at least one input tensor to require gradient, but none of the "
-            "them have requires_grad=True."
+            "gradcheck expects at least one input tensor to require gradient, but none of them "
+            "have requires_grad=True."
         )
     for i in places:
         if inputs[i].dtype.name != "float64":

@@ -26,7 +26,8 @@ class Node:
         released.append(self._id)
 
     def name(self) -> str:
-        return self._name
+        own = self._name in ("AccumulateGrad", "CopySlices")
+        return f"torch::autograd::{self._name}" if own else self._name
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
@@ -76,10 +77,11 @@ def _node(found: list[Any]) -> Node:
     return node
 
 
-def node_of(tensor: Any) -> Node | None:
-    waiter = _call.ask(ROWS["session.node"], (tensor,))
-    found = json.loads(current.session().wait(waiter).text)
-    return None if found is None else _node(found)
+def node_of(tensor: Any) -> Node:
+    """The node that made a tensor with a history; nothing is waited for."""
+    id = current.session().new_id()
+    _call.command(ROWS["session.node"], (tensor,), (id,))
+    return Node(id, tensor._fn)
 
 
 class GradientEdge:

@@ -44,7 +44,12 @@ def register_hook(tensor: Any, hook: Callable[[Any], Any]) -> RemovableHandle:
 
     def code(_: int, first: list[Any], __: list[Any]) -> list[Any]:
         result = hook(first[0])
-        return [] if result is None else [_checked(result)]
+        if result is None:
+            return []
+        if _checked(result)._sizes() != first[0]._sizes():
+            name = getattr(hook, "__name__", "<unknown>")
+            raise RuntimeError(f"hook '{name}' has changed the size of value")
+        return [result]
 
     id = callbacks.add(code)
     _call.command(ROWS["session.tensor_hook"], (tensor, id, False))
