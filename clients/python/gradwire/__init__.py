@@ -74,7 +74,7 @@ from ._tensor import Tensor, new
 
 _row.bind(Tensor, new, upload)
 
-from . import autograd, cuda, func, linalg, nn, optim, random, utils
+from . import autograd, backends, cuda, func, linalg, nn, optim, random, utils
 from ._overloads import (
     allclose,
     broadcast_shapes,

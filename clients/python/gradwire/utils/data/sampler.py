@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
+
+import numpy as np
 
 from ... import _create
 from ..._random import Generator, host_generator
@@ -63,6 +65,53 @@ class RandomSampler(Sampler):
             order = _create.host_permutation(total, self.generator).tolist()
             yield from order[:left]
             left -= total
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+
+class SubsetRandomSampler(Sampler):
+    """Of given indices, in random order."""
+
+    def __init__(self, indices: Sequence[int], generator: Generator | None = None) -> None:
+        self.indices, self.generator = indices, generator
+
+    def __iter__(self) -> Iterator[int]:
+        for i in _create.host_permutation(len(self.indices), self.generator).tolist():
+            yield self.indices[i]
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+
+class WeightedRandomSampler(Sampler):
+    """num_samples indices, each with a probability in proportion to its weight."""
+
+    def __init__(
+        self,
+        weights: Any,
+        num_samples: int,
+        replacement: bool = True,
+        generator: Generator | None = None,
+    ) -> None:
+        if not isinstance(num_samples, int) or isinstance(num_samples, bool) or num_samples <= 0:
+            raise ValueError(
+                f"num_samples should be a positive integer value, but got num_samples={num_samples}"
+            )
+        self.weights = np.asarray(weights, dtype=np.float64)
+        if self.weights.ndim != 1:
+            raise ValueError(
+                "weights should be a 1d sequence but given weights have shape "
+                f"{self.weights.shape}"
+            )
+        self.num_samples, self.replacement, self.generator = num_samples, replacement, generator
+
+    def __iter__(self) -> Iterator[int]:
+        draw = (self.generator or host_generator).numpy
+        share = self.weights / self.weights.sum()
+        yield from draw.choice(
+            len(share), self.num_samples, replace=self.replacement, p=share
+        ).tolist()
 
     def __len__(self) -> int:
         return self.num_samples
