@@ -2044,6 +2044,14 @@ def adaptive_avg_pool(input: Tensor, output_size: int | Sequence[int]) -> Any:
     return call(ROWS["adaptive_avg_pool"], (input, output_size))
 
 
+def adaptive_max_pool(input: Tensor, output_size: int | Sequence[int]) -> Any:
+    """The largest of windows that give output_size, and its place in the plane.
+
+    adaptive_max_pool(Tensor input, int[] output_size) -> (Tensor output, Tensor indices)
+    """
+    return call(ROWS["adaptive_max_pool"], (input, output_size))
+
+
 def softmax_along(input: Tensor, dim: int = REQUIRED, *, axis: Any = None) -> Any:
     """Along one dimension, stable.
 
@@ -2153,6 +2161,38 @@ def nll_loss_rows(
     nll_loss_rows(Tensor input, Tensor target, Tensor? weight, str reduction, int ignore_index) -> (Tensor loss, Tensor total_weight)
     """
     return call(ROWS["nll_loss_rows"], (input, target, weight, reduction, ignore_index))
+
+
+def constant_pad_nd(input: Tensor, pad: int | Sequence[int], value: Number = 0) -> Any:
+    """nn.functional.pad in its constant mode.
+
+    constant_pad_nd(Tensor input, int[] pad, Scalar value=0) -> Tensor
+    """
+    return call(ROWS["constant_pad_nd"], (input, pad, value))
+
+
+def grid_sampler_2d(
+    input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
+) -> Any:
+    """grid_sample of [N, C, H, W] with modes by number.
+
+    grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor
+    """
+    return call(
+        ROWS["grid_sampler_2d"], (input, grid, interpolation_mode, padding_mode, align_corners)
+    )
+
+
+def grid_sampler_3d(
+    input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
+) -> Any:
+    """grid_sample of [N, C, D, H, W] with modes by number.
+
+    grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor
+    """
+    return call(
+        ROWS["grid_sampler_3d"], (input, grid, interpolation_mode, padding_mode, align_corners)
+    )
 
 
 class Methods:

@@ -259,6 +259,69 @@ def conv3d(
     )
 
 
+def conv_transpose1d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: int | Sequence[int] = (1,),
+    padding: int | Sequence[int] = (0,),
+    output_padding: int | Sequence[int] = (0,),
+    groups: int = 1,
+    dilation: int | Sequence[int] = (1,),
+) -> Any:
+    """Transposed convolution of [N, C, L]: the gradient of a convolution by its input; weight [C,
+    out / groups, kernel...].
+
+        nn.functional.conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[] stride=[1], int[] padding=[0], int[] output_padding=[0], int groups=1, int[] dilation=[1]) -> Tensor
+    """
+    return call(
+        ROWS["nn.functional.conv_transpose1d"],
+        (input, weight, bias, stride, padding, output_padding, groups, dilation),
+    )
+
+
+def conv_transpose2d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: int | Sequence[int] = (1,),
+    padding: int | Sequence[int] = (0,),
+    output_padding: int | Sequence[int] = (0,),
+    groups: int = 1,
+    dilation: int | Sequence[int] = (1,),
+) -> Any:
+    """Transposed convolution of [N, C, H, W]: the gradient of a convolution by its input; weight
+    [C, out / groups, kernel...].
+
+        nn.functional.conv_transpose2d(Tensor input, Tensor weight, Tensor? bias=None, int[] stride=[1], int[] padding=[0], int[] output_padding=[0], int groups=1, int[] dilation=[1]) -> Tensor
+    """
+    return call(
+        ROWS["nn.functional.conv_transpose2d"],
+        (input, weight, bias, stride, padding, output_padding, groups, dilation),
+    )
+
+
+def conv_transpose3d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: int | Sequence[int] = (1,),
+    padding: int | Sequence[int] = (0,),
+    output_padding: int | Sequence[int] = (0,),
+    groups: int = 1,
+    dilation: int | Sequence[int] = (1,),
+) -> Any:
+    """Transposed convolution of [N, C, D, H, W]: the gradient of a convolution by its input;
+    weight [C, out / groups, kernel...].
+
+        nn.functional.conv_transpose3d(Tensor input, Tensor weight, Tensor? bias=None, int[] stride=[1], int[] padding=[0], int[] output_padding=[0], int groups=1, int[] dilation=[1]) -> Tensor
+    """
+    return call(
+        ROWS["nn.functional.conv_transpose3d"],
+        (input, weight, bias, stride, padding, output_padding, groups, dilation),
+    )
+
+
 def max_pool2d(
     input: Tensor,
     kernel_size: int | Sequence[int],
@@ -266,15 +329,13 @@ def max_pool2d(
     padding: int | Sequence[int] = (0,),
     dilation: int | Sequence[int] = (1,),
     ceil_mode: bool = False,
-    return_indices: bool = False,
 ) -> Any:
     """The largest of each window of [N, C, H, W].
 
-    nn.functional.max_pool2d(Tensor input, int[] kernel_size, int[]? stride=None, int[] padding=[0], int[] dilation=[1], bool ceil_mode=False, bool return_indices=False) -> Tensor
+    nn.functional.max_pool2d(Tensor input, int[] kernel_size, int[]? stride=None, int[] padding=[0], int[] dilation=[1], bool ceil_mode=False) -> Tensor
     """
     return call(
-        ROWS["nn.functional.max_pool2d"],
-        (input, kernel_size, stride, padding, dilation, ceil_mode, return_indices),
+        ROWS["nn.functional.max_pool2d"], (input, kernel_size, stride, padding, dilation, ceil_mode)
     )
 
 
@@ -285,15 +346,13 @@ def max_pool1d(
     padding: int | Sequence[int] = (0,),
     dilation: int | Sequence[int] = (1,),
     ceil_mode: bool = False,
-    return_indices: bool = False,
 ) -> Any:
     """The largest of each window of [N, C, L].
 
-    nn.functional.max_pool1d(Tensor input, int[] kernel_size, int[]? stride=None, int[] padding=[0], int[] dilation=[1], bool ceil_mode=False, bool return_indices=False) -> Tensor
+    nn.functional.max_pool1d(Tensor input, int[] kernel_size, int[]? stride=None, int[] padding=[0], int[] dilation=[1], bool ceil_mode=False) -> Tensor
     """
     return call(
-        ROWS["nn.functional.max_pool1d"],
-        (input, kernel_size, stride, padding, dilation, ceil_mode, return_indices),
+        ROWS["nn.functional.max_pool1d"], (input, kernel_size, stride, padding, dilation, ceil_mode)
     )
 
 
@@ -317,11 +376,135 @@ def avg_pool2d(
 
 
 def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int]) -> Any:
-    """Means over windows that give output_size.
+    """Means over windows of [N, C, H, W] that give output_size.
 
     nn.functional.adaptive_avg_pool2d(Tensor input, int[] output_size) -> Tensor
     """
     return call(ROWS["nn.functional.adaptive_avg_pool2d"], (input, output_size))
+
+
+def max_pool3d(
+    input: Tensor,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None = None,
+    padding: int | Sequence[int] = (0,),
+    dilation: int | Sequence[int] = (1,),
+    ceil_mode: bool = False,
+) -> Any:
+    """The largest of each window of [N, C, D, H, W].
+
+    nn.functional.max_pool3d(Tensor input, int[] kernel_size, int[]? stride=None, int[] padding=[0], int[] dilation=[1], bool ceil_mode=False) -> Tensor
+    """
+    return call(
+        ROWS["nn.functional.max_pool3d"], (input, kernel_size, stride, padding, dilation, ceil_mode)
+    )
+
+
+def avg_pool1d(
+    input: Tensor,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None = None,
+    padding: int | Sequence[int] = (0,),
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Any:
+    """The mean of each window of [N, C, L].
+
+    nn.functional.avg_pool1d(Tensor input, int[] kernel_size, int[]? stride=None, int[] padding=[0], bool ceil_mode=False, bool count_include_pad=True) -> Tensor
+    """
+    return call(
+        ROWS["nn.functional.avg_pool1d"],
+        (input, kernel_size, stride, padding, ceil_mode, count_include_pad),
+    )
+
+
+def avg_pool3d(
+    input: Tensor,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None = None,
+    padding: int | Sequence[int] = (0,),
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Any:
+    """The mean of each window of [N, C, D, H, W].
+
+    nn.functional.avg_pool3d(Tensor input, int[] kernel_size, int[]? stride=None, int[] padding=[0], bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor
+    """
+    return call(
+        ROWS["nn.functional.avg_pool3d"],
+        (input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override),
+    )
+
+
+def adaptive_avg_pool1d(input: Tensor, output_size: int | Sequence[int]) -> Any:
+    """Means over windows of [N, C, L] that give output_size.
+
+    nn.functional.adaptive_avg_pool1d(Tensor input, int[] output_size) -> Tensor
+    """
+    return call(ROWS["nn.functional.adaptive_avg_pool1d"], (input, output_size))
+
+
+def adaptive_avg_pool3d(input: Tensor, output_size: int | Sequence[int]) -> Any:
+    """Means over windows of [N, C, D, H, W] that give output_size.
+
+    nn.functional.adaptive_avg_pool3d(Tensor input, int[] output_size) -> Tensor
+    """
+    return call(ROWS["nn.functional.adaptive_avg_pool3d"], (input, output_size))
+
+
+def max_pool1d_with_indices(
+    input: Tensor,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None = None,
+    padding: int | Sequence[int] = (0,),
+    dilation: int | Sequence[int] = (1,),
+    ceil_mode: bool = False,
+) -> Any:
+    """max_pool1d, and where in its plane each value was.
+
+    nn.functional.max_pool1d_with_indices(Tensor input, int[] kernel_size, int[]? stride=None, int[] padding=[0], int[] dilation=[1], bool ceil_mode=False) -> (Tensor output, Tensor indices)
+    """
+    return call(
+        ROWS["nn.functional.max_pool1d_with_indices"],
+        (input, kernel_size, stride, padding, dilation, ceil_mode),
+    )
+
+
+def max_pool2d_with_indices(
+    input: Tensor,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None = None,
+    padding: int | Sequence[int] = (0,),
+    dilation: int | Sequence[int] = (1,),
+    ceil_mode: bool = False,
+) -> Any:
+    """max_pool2d, and where in its plane each value was.
+
+    nn.functional.max_pool2d_with_indices(Tensor input, int[] kernel_size, int[]? stride=None, int[] padding=[0], int[] dilation=[1], bool ceil_mode=False) -> (Tensor output, Tensor indices)
+    """
+    return call(
+        ROWS["nn.functional.max_pool2d_with_indices"],
+        (input, kernel_size, stride, padding, dilation, ceil_mode),
+    )
+
+
+def max_pool3d_with_indices(
+    input: Tensor,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None = None,
+    padding: int | Sequence[int] = (0,),
+    dilation: int | Sequence[int] = (1,),
+    ceil_mode: bool = False,
+) -> Any:
+    """max_pool3d, and where in its plane each value was.
+
+    nn.functional.max_pool3d_with_indices(Tensor input, int[] kernel_size, int[]? stride=None, int[] padding=[0], int[] dilation=[1], bool ceil_mode=False) -> (Tensor output, Tensor indices)
+    """
+    return call(
+        ROWS["nn.functional.max_pool3d_with_indices"],
+        (input, kernel_size, stride, padding, dilation, ceil_mode),
+    )
 
 
 def batch_norm(
@@ -421,3 +604,304 @@ def nll_loss(
     nn.functional.nll_loss(Tensor input, Tensor target, Tensor? weight=None, int ignore_index=-100, str reduction='mean') -> Tensor
     """
     return call(ROWS["nn.functional.nll_loss"], (input, target, weight, ignore_index, reduction))
+
+
+def adaptive_max_pool1d(input: Tensor, output_size: int | Sequence[int]) -> Any:
+    """The largest of windows that give output_size.
+
+    nn.functional.adaptive_max_pool1d(Tensor input, int[] output_size) -> Tensor
+    """
+    return call(ROWS["nn.functional.adaptive_max_pool1d"], (input, output_size))
+
+
+def adaptive_max_pool2d(input: Tensor, output_size: int | Sequence[int]) -> Any:
+    """The largest of windows that give output_size.
+
+    nn.functional.adaptive_max_pool2d(Tensor input, int[] output_size) -> Tensor
+    """
+    return call(ROWS["nn.functional.adaptive_max_pool2d"], (input, output_size))
+
+
+def adaptive_max_pool3d(input: Tensor, output_size: int | Sequence[int]) -> Any:
+    """The largest of windows that give output_size.
+
+    nn.functional.adaptive_max_pool3d(Tensor input, int[] output_size) -> Tensor
+    """
+    return call(ROWS["nn.functional.adaptive_max_pool3d"], (input, output_size))
+
+
+def adaptive_max_pool1d_with_indices(input: Tensor, output_size: int | Sequence[int]) -> Any:
+    """adaptive_max_pool1d, and where in its plane each value was.
+
+    nn.functional.adaptive_max_pool1d_with_indices(Tensor input, int[] output_size) -> (Tensor output, Tensor indices)
+    """
+    return call(ROWS["nn.functional.adaptive_max_pool1d_with_indices"], (input, output_size))
+
+
+def adaptive_max_pool2d_with_indices(input: Tensor, output_size: int | Sequence[int]) -> Any:
+    """adaptive_max_pool2d, and where in its plane each value was.
+
+    nn.functional.adaptive_max_pool2d_with_indices(Tensor input, int[] output_size) -> (Tensor output, Tensor indices)
+    """
+    return call(ROWS["nn.functional.adaptive_max_pool2d_with_indices"], (input, output_size))
+
+
+def adaptive_max_pool3d_with_indices(input: Tensor, output_size: int | Sequence[int]) -> Any:
+    """adaptive_max_pool3d, and where in its plane each value was.
+
+    nn.functional.adaptive_max_pool3d_with_indices(Tensor input, int[] output_size) -> (Tensor output, Tensor indices)
+    """
+    return call(ROWS["nn.functional.adaptive_max_pool3d_with_indices"], (input, output_size))
+
+
+def lp_pool1d(
+    input: Tensor,
+    norm_type: float,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None = None,
+    ceil_mode: bool = False,
+) -> Any:
+    """(sum of x ** norm_type over each window) ** (1 / norm_type).
+
+    nn.functional.lp_pool1d(Tensor input, float norm_type, int[] kernel_size, int[]? stride=None, bool ceil_mode=False) -> Tensor
+    """
+    return call(ROWS["nn.functional.lp_pool1d"], (input, norm_type, kernel_size, stride, ceil_mode))
+
+
+def lp_pool2d(
+    input: Tensor,
+    norm_type: float,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None = None,
+    ceil_mode: bool = False,
+) -> Any:
+    """(sum of x ** norm_type over each window) ** (1 / norm_type).
+
+    nn.functional.lp_pool2d(Tensor input, float norm_type, int[] kernel_size, int[]? stride=None, bool ceil_mode=False) -> Tensor
+    """
+    return call(ROWS["nn.functional.lp_pool2d"], (input, norm_type, kernel_size, stride, ceil_mode))
+
+
+def lp_pool3d(
+    input: Tensor,
+    norm_type: float,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None = None,
+    ceil_mode: bool = False,
+) -> Any:
+    """(sum of x ** norm_type over each window) ** (1 / norm_type).
+
+    nn.functional.lp_pool3d(Tensor input, float norm_type, int[] kernel_size, int[]? stride=None, bool ceil_mode=False) -> Tensor
+    """
+    return call(ROWS["nn.functional.lp_pool3d"], (input, norm_type, kernel_size, stride, ceil_mode))
+
+
+def max_unpool1d(
+    input: Tensor,
+    indices: Tensor,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None = None,
+    padding: int | Sequence[int] = (0,),
+    output_size: int | Sequence[int] | None = None,
+) -> Any:
+    """Every value at its index in a plane of zeros of the size before pooling.
+
+    nn.functional.max_unpool1d(Tensor input, Tensor indices, int[] kernel_size, int[]? stride=None, int[] padding=[0], int[]? output_size=None) -> Tensor
+    """
+    return call(
+        ROWS["nn.functional.max_unpool1d"],
+        (input, indices, kernel_size, stride, padding, output_size),
+    )
+
+
+def max_unpool2d(
+    input: Tensor,
+    indices: Tensor,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None = None,
+    padding: int | Sequence[int] = (0,),
+    output_size: int | Sequence[int] | None = None,
+) -> Any:
+    """Every value at its index in a plane of zeros of the size before pooling.
+
+    nn.functional.max_unpool2d(Tensor input, Tensor indices, int[] kernel_size, int[]? stride=None, int[] padding=[0], int[]? output_size=None) -> Tensor
+    """
+    return call(
+        ROWS["nn.functional.max_unpool2d"],
+        (input, indices, kernel_size, stride, padding, output_size),
+    )
+
+
+def max_unpool3d(
+    input: Tensor,
+    indices: Tensor,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None = None,
+    padding: int | Sequence[int] = (0,),
+    output_size: int | Sequence[int] | None = None,
+) -> Any:
+    """Every value at its index in a plane of zeros of the size before pooling.
+
+    nn.functional.max_unpool3d(Tensor input, Tensor indices, int[] kernel_size, int[]? stride=None, int[] padding=[0], int[]? output_size=None) -> Tensor
+    """
+    return call(
+        ROWS["nn.functional.max_unpool3d"],
+        (input, indices, kernel_size, stride, padding, output_size),
+    )
+
+
+def pad(
+    input: Tensor, pad: int | Sequence[int], mode: str = "constant", value: Number | None = None
+) -> Any:
+    """input with pad[2i] elements before and pad[2i + 1] after the i-th dimension from the last:
+    a constant, or reflect, replicate or circular.
+
+        nn.functional.pad(Tensor input, int[] pad, str mode='constant', Scalar? value=None) -> Tensor
+    """
+    return call(ROWS["nn.functional.pad"], (input, pad, mode, value))
+
+
+def interpolate(
+    input: Tensor,
+    size: int | Sequence[int] | None = None,
+    scale_factor: float | Sequence[float] | None = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
+) -> Any:
+    """Images [N, C, ...] of 1 to 3 dimensions resampled to size, or to floor(size *
+    scale_factor), by nearest, nearest-exact, linear, bilinear, trilinear, bicubic or area.
+
+        nn.functional.interpolate(Tensor input, int[]? size=None, float[]? scale_factor=None, str mode='nearest', bool? align_corners=None, bool? recompute_scale_factor=None, bool antialias=False) -> Tensor
+    """
+    return call(
+        ROWS["nn.functional.interpolate"],
+        (input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias),
+    )
+
+
+def upsample(
+    input: Tensor,
+    size: int | Sequence[int] | None = None,
+    scale_factor: float | Sequence[float] | None = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+) -> Any:
+    """interpolate by its old name.
+
+    nn.functional.upsample(Tensor input, int[]? size=None, float[]? scale_factor=None, str mode='nearest', bool? align_corners=None) -> Tensor
+    """
+    return call(ROWS["nn.functional.upsample"], (input, size, scale_factor, mode, align_corners))
+
+
+def upsample_nearest(
+    input: Tensor,
+    size: int | Sequence[int] | None = None,
+    scale_factor: float | Sequence[float] | None = None,
+) -> Any:
+    """interpolate by the nearest element.
+
+    nn.functional.upsample_nearest(Tensor input, int[]? size=None, float[]? scale_factor=None) -> Tensor
+    """
+    return call(ROWS["nn.functional.upsample_nearest"], (input, size, scale_factor))
+
+
+def upsample_bilinear(
+    input: Tensor,
+    size: int | Sequence[int] | None = None,
+    scale_factor: float | Sequence[float] | None = None,
+) -> Any:
+    """interpolate bilinearly with aligned corners.
+
+    nn.functional.upsample_bilinear(Tensor input, int[]? size=None, float[]? scale_factor=None) -> Tensor
+    """
+    return call(ROWS["nn.functional.upsample_bilinear"], (input, size, scale_factor))
+
+
+def grid_sample(
+    input: Tensor,
+    grid: Tensor,
+    mode: str = "bilinear",
+    padding_mode: str = "zeros",
+    align_corners: bool | None = None,
+) -> Any:
+    """input [N, C, ...] at the points of grid [N, ..., S], whose last dimension says where in
+    [-1, 1] along each axis, the last axis first.
+
+        nn.functional.grid_sample(Tensor input, Tensor grid, str mode='bilinear', str padding_mode='zeros', bool? align_corners=None) -> Tensor
+    """
+    return call(ROWS["nn.functional.grid_sample"], (input, grid, mode, padding_mode, align_corners))
+
+
+def affine_grid(theta: Tensor, size: int | Sequence[int], align_corners: bool | None = None) -> Any:
+    """The grid [N, ..., S] for grid_sample of the affine map theta [N, S, S + 1].
+
+    nn.functional.affine_grid(Tensor theta, int[] size, bool? align_corners=None) -> Tensor
+    """
+    return call(ROWS["nn.functional.affine_grid"], (theta, size, align_corners))
+
+
+def unfold(
+    input: Tensor,
+    kernel_size: int | Sequence[int],
+    dilation: int | Sequence[int] = (1,),
+    padding: int | Sequence[int] = (0,),
+    stride: int | Sequence[int] = (1,),
+) -> Any:
+    """The windows of [N, C, H, W] as columns [N, C * kH * kW, L].
+
+    nn.functional.unfold(Tensor input, int[] kernel_size, int[] dilation=[1], int[] padding=[0], int[] stride=[1]) -> Tensor
+    """
+    return call(ROWS["nn.functional.unfold"], (input, kernel_size, dilation, padding, stride))
+
+
+def fold(
+    input: Tensor,
+    output_size: int | Sequence[int],
+    kernel_size: int | Sequence[int],
+    dilation: int | Sequence[int] = (1,),
+    padding: int | Sequence[int] = (0,),
+    stride: int | Sequence[int] = (1,),
+) -> Any:
+    """Columns [N, C * kH * kW, L] added up to [N, C, H, W] of output_size.
+
+    nn.functional.fold(Tensor input, int[] output_size, int[] kernel_size, int[] dilation=[1], int[] padding=[0], int[] stride=[1]) -> Tensor
+    """
+    return call(
+        ROWS["nn.functional.fold"], (input, output_size, kernel_size, dilation, padding, stride)
+    )
+
+
+def pixel_shuffle(input: Tensor, upscale_factor: int) -> Any:
+    """[..., C * r * r, H, W] as [..., C, H * r, W * r].
+
+    nn.functional.pixel_shuffle(Tensor input, int upscale_factor) -> Tensor
+    """
+    return call(ROWS["nn.functional.pixel_shuffle"], (input, upscale_factor))
+
+
+def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Any:
+    """[..., C, H * r, W * r] as [..., C * r * r, H, W].
+
+    nn.functional.pixel_unshuffle(Tensor input, int downscale_factor) -> Tensor
+    """
+    return call(ROWS["nn.functional.pixel_unshuffle"], (input, downscale_factor))
+
+
+def channel_shuffle(input: Tensor, groups: int) -> Any:
+    """Channels of [N, C, ...] dealt out by groups.
+
+    nn.functional.channel_shuffle(Tensor input, int groups) -> Tensor
+    """
+    return call(ROWS["nn.functional.channel_shuffle"], (input, groups))
+
+
+def local_response_norm(
+    input: Tensor, size: int, alpha: float = 0.0001, beta: float = 0.75, k: float = 1.0
+) -> Any:
+    """input / (k + alpha * mean of squares of size neighbouring channels) ** beta.
+
+    nn.functional.local_response_norm(Tensor input, int size, float alpha=0.0001, float beta=0.75, float k=1.0) -> Tensor
+    """
+    return call(ROWS["nn.functional.local_response_norm"], (input, size, alpha, beta, k))

@@ -116,3 +116,18 @@ def create(
         tensor = new(id, shapes[name], _dtype.int64 if counts else kind, False, None)
         made[name] = adopt(tensor) if name in module["parameters"] else tensor
     return made
+
+
+def put_state(module: Any, state: dict[str, Any]) -> None:
+    """Registers made state; where the module has some already its values are replaced."""
+    for name, value in state.items():
+        have = module._parameters.get(name)
+        if have is None:
+            have = module._buffers.get(name)
+        if have is not None and value is not None:
+            with no_grad():
+                have.copy_(value)
+        elif isinstance(value, Parameter) or value is None and name in ("weight", "bias"):
+            module.register_parameter(name, value)
+        else:
+            module.register_buffer(name, value)

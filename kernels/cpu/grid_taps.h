@@ -1,0 +1,130 @@
+// Where a sampling grid points: the inputs that one output of grid_sample reads, their weights and
+// the weights' derivatives by the coordinates. All by torch's rules.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+
+namespace gradwire::cpu {
+
+enum class GridMode : int64_t { kLinear = 0, kNearest = 1, kCubic = 2 };
+enum class GridPadding : int64_t { kZeros = 0, kBorder = 1, kReflection = 2 };
+
+struct GridRule {
+  GridMode mode = GridMode::kLinear;
+  GridPadding padding = GridPadding::kZeros;
+  bool align_corners = false;
+};
+
+// A coordinate and its derivative by the grid's value.
+template <class C>
+struct GridPoint {
+  C at = 0, slope = 0;
+};
+
+// From [-1, 1] to positions in [0, size).
+template <class C>
+GridPoint<C> unnormalize(C x, int64_t size, bool align) {
+  auto n = static_cast<C>(size);
+  if (align) return {(x + 1) / 2 * (n - 1), (n - 1) / 2};
+  return {((x + 1) * n - 1) / 2, n / 2};
+}
+
+template <class C>
+GridPoint<C> clip(GridPoint<C> p, int64_t size) {
+  auto last = static_cast<C>(size - 1);
+  if (!(p.at > 0)) return {0, 0};
+  if (p.at >= last) return {last, 0};
+  return p;
+}
+
+// Reflects between low / 2 and high / 2.
+template <class C>
+GridPoint<C> reflect(GridPoint<C> p, int64_t low, int64_t high) {
+  if (low == high) return {0, 0};
+  C least = static_cast<C>(low) / 2, span = static_cast<C>(high - low) / 2;
+  C sign = 1, x = p.at - least;
+  if (x < 0) {
+    sign = -1;
+    x = -x;
+  }
+  C extra = std::fmod(x, span);
+  bool even = std::fmod(std::floor(x / span), C(2)) == 0;
+  return even ? GridPoint<C>{extra + least, p.slope * sign}
+              : GridPoint<C>{span - extra + least, -p.slope * sign};
+}
+
+template <class C>
+GridPoint<C> settle(GridPoint<C> p, int64_t size, const GridRule& rule) {
+  if (rule.padding == GridPadding::kReflection) {
+    p = rule.align_corners ? reflect(p, 0, 2 * (size - 1)) : reflect(p, -1, 2 * size - 1);
+  }
+  if (rule.padding != GridPadding::kZeros) p = clip(p, size);
+  // Beyond what an index holds is outside.
+  if (!std::isfinite(p.at) || std::abs(p.at) > C(2147483646)) p.at = -100;
+  return p;
+}
+
+// The taps along one axis; place -1 is outside.
+template <class C>
+struct GridAxis {
+  int taps = 1;
+  std::array<int64_t, 4> place{};
+  std::array<C, 4> weight{}, slope{};
+};
+
+template <class C>
+C cubic_near(C x, C a) {
+  return ((a + 2) * x - (a + 3)) * x * x + 1;
+}
+template <class C>
+C cubic_far(C x, C a) {
+  return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;
+}
+
+template <class C>
+GridAxis<C> cubic_axis(C x, int64_t size, const GridRule& rule) {
+  GridAxis<C> axis;
+  axis.taps = 4;
+  GridPoint<C> p = unnormalize(x, size, rule.align_corners);
+  if (!std::isfinite(p.at) || std::abs(p.at) > C(2147483646)) p.at = -100;
+  C base = std::floor(p.at), t = p.at - base, a = C(-0.75);
+  axis.weight = {cubic_far(t + 1, a), cubic_near(t, a), cubic_near(1 - t, a), cubic_far(2 - t, a)};
+  // Derivatives by t.
+  C x0 = t + 1, x1 = t, x2 = 1 - t, x3 = 2 - t;
+  axis.slope = {(3 * a * x0 - 10 * a) * x0 + 8 * a, (3 * (a + 2) * x1 - 2 * (a + 3)) * x1,
+                -((3 * (a + 2) * x2 - 2 * (a + 3)) * x2), -((3 * a * x3 - 10 * a) * x3 + 8 * a)};
+  for (int i = 0; i < 4; ++i) {
+    axis.slope[static_cast<size_t>(i)] *= p.slope;
+    GridPoint<C> q = settle<C>({base - 1 + static_cast<C>(i), 1}, size, rule);
+    auto place = static_cast<int64_t>(q.at);
+    axis.place[static_cast<size_t>(i)] = place >= 0 && place < size ? place : -1;
+  }
+  return axis;
+}
+
+template <class C>
+GridAxis<C> grid_axis(C x, int64_t size, const GridRule& rule) {
+  if (rule.mode == GridMode::kCubic) return cubic_axis(x, size, rule);
+  GridAxis<C> axis;
+  GridPoint<C> p = settle(unnormalize(x, size, rule.align_corners), size, rule);
+  auto inside = [size](C at) {
+    auto place = static_cast<int64_t>(at);
+    return place >= 0 && place < size ? place : -1;
+  };
+  if (rule.mode == GridMode::kNearest) {
+    axis.place[0] = inside(std::nearbyint(p.at));
+    axis.weight[0] = 1;
+    return axis;
+  }
+  C base = std::floor(p.at);
+  axis.taps = 2;
+  axis.place = {inside(base), inside(base + 1)};
+  axis.weight = {base + 1 - p.at, p.at - base};
+  axis.slope = {-p.slope, p.slope};
+  return axis;
+}
+
+}  // namespace gradwire::cpu
