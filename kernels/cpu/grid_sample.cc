@@ -19,8 +19,8 @@ struct Sampling {
 // Attributes: mode, padding, align_corners.
 Sampling sampling_of(const KernelCall& call, const TensorView& grid, const TensorView& out) {
   GridRule rule{static_cast<GridMode>(call.attributes[0].as_int()),
-                static_cast<GridPadding>(call.attributes[1].as_int()),
-                call.attributes[2].as_bool()};
+                static_cast<GridPadding>(call.attributes[1].as_int()), call.attributes[2].as_bool(),
+                grid.rank == 4};
   return {grid.rank - 2, rule, map_dims(grid, 1, grid.rank - 1), map_dims(out, 2, out.rank)};
 }
 
@@ -32,7 +32,7 @@ std::array<GridAxis<C>, 3> axes_of(const Sampling& s, const TensorView& x, const
   for (auto& axis : axes) axis.weight[0] = 1;
   for (int d = 0; d < s.spatial; ++d) {
     auto at = static_cast<C>(point[(s.spatial - 1 - d) * step]);
-    axes[static_cast<size_t>(3 - s.spatial + d)] = grid_axis<C>(at, x.sizes[d + 2], s.rule);
+    axes[static_cast<size_t>(3 - s.spatial + d)] = grid_axis<T, C>(at, x.sizes[d + 2], s.rule);
   }
   return axes;
 }

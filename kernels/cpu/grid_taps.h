@@ -16,6 +16,7 @@ struct GridRule {
   GridMode mode = GridMode::kLinear;
   GridPadding padding = GridPadding::kZeros;
   bool align_corners = false;
+  bool planar = true;  // images of two dimensions
 };
 
 // A coordinate and its derivative by the grid's value.
@@ -24,12 +25,23 @@ struct GridPoint {
   C at = 0, slope = 0;
 };
 
-// From [-1, 1] to positions in [0, size).
-template <class C>
-GridPoint<C> unnormalize(C x, int64_t size, bool align) {
+// The nearest value that T holds: torch's coordinates have the dtype of the grid.
+template <class T, class C>
+C rounded(C x) {
+  return static_cast<C>(static_cast<T>(x));
+}
+
+// From [-1, 1] to positions in [0, size), rounded to T after every operation.
+template <class T, class C>
+GridPoint<C> unnormalize(C x, int64_t size, const GridRule& rule) {
   auto n = static_cast<C>(size);
-  if (align) return {(x + 1) / 2 * (n - 1), (n - 1) / 2};
-  return {((x + 1) * n - 1) / 2, n / 2};
+  auto r = [](C value) { return rounded<T>(value); };
+  if (rule.planar) {
+    if (rule.align_corners) return {r(r(x + 1) * r((n - 1) / 2)), (n - 1) / 2};
+    return {r(r(x * r(n / 2)) + r((n - 1) / 2)), n / 2};
+  }
+  if (rule.align_corners) return {r(r(r(x + 1) / 2) * (n - 1)), (n - 1) / 2};
+  return {r(r(r(r(x + 1) * n) - 1) / 2), n / 2};
 }
 
 template <class C>
@@ -75,25 +87,29 @@ struct GridAxis {
   std::array<C, 4> weight{}, slope{};
 };
 
-template <class C>
+// Coefficients of the cubic convolution at distances up to 1 and up to 2, rounded to T as well.
+template <class T, class C>
 C cubic_near(C x, C a) {
-  return ((a + 2) * x - (a + 3)) * x * x + 1;
+  auto r = [](C value) { return rounded<T>(value); };
+  return r(r(r(r(r((a + 2) * x) - (a + 3)) * x) * x) + 1);
 }
-template <class C>
+template <class T, class C>
 C cubic_far(C x, C a) {
-  return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;
+  auto r = [](C value) { return rounded<T>(value); };
+  return r(r(r(r(r(r(a * x) - 5 * a) * x) + 8 * a) * x) - 4 * a);
 }
 
-template <class C>
+template <class T, class C>
 GridAxis<C> cubic_axis(C x, int64_t size, const GridRule& rule) {
   GridAxis<C> axis;
   axis.taps = 4;
-  GridPoint<C> p = unnormalize(x, size, rule.align_corners);
+  GridPoint<C> p = unnormalize<T>(x, size, rule);
   if (!std::isfinite(p.at) || std::abs(p.at) > C(2147483646)) p.at = -100;
   C base = std::floor(p.at), t = p.at - base, a = C(-0.75);
-  axis.weight = {cubic_far(t + 1, a), cubic_near(t, a), cubic_near(1 - t, a), cubic_far(2 - t, a)};
+  C x0 = rounded<T>(t + 1), x1 = t, x2 = rounded<T>(1 - t), x3 = rounded<T>(2 - t);
+  axis.weight = {cubic_far<T>(x0, a), cubic_near<T>(x1, a), cubic_near<T>(x2, a),
+                 cubic_far<T>(x3, a)};
   // Derivatives by t.
-  C x0 = t + 1, x1 = t, x2 = 1 - t, x3 = 2 - t;
   axis.slope = {(3 * a * x0 - 10 * a) * x0 + 8 * a, (3 * (a + 2) * x1 - 2 * (a + 3)) * x1,
                 -((3 * (a + 2) * x2 - 2 * (a + 3)) * x2), -((3 * a * x3 - 10 * a) * x3 + 8 * a)};
   for (int i = 0; i < 4; ++i) {
@@ -105,11 +121,11 @@ GridAxis<C> cubic_axis(C x, int64_t size, const GridRule& rule) {
   return axis;
 }
 
-template <class C>
+template <class T, class C>
 GridAxis<C> grid_axis(C x, int64_t size, const GridRule& rule) {
-  if (rule.mode == GridMode::kCubic) return cubic_axis(x, size, rule);
+  if (rule.mode == GridMode::kCubic) return cubic_axis<T>(x, size, rule);
   GridAxis<C> axis;
-  GridPoint<C> p = settle(unnormalize(x, size, rule.align_corners), size, rule);
+  GridPoint<C> p = settle(unnormalize<T>(x, size, rule), size, rule);
   auto inside = [size](C at) {
     auto place = static_cast<int64_t>(at);
     return place >= 0 && place < size ? place : -1;
