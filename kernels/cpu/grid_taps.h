@@ -38,7 +38,7 @@ GridPoint<C> unnormalize(C x, int64_t size, const GridRule& rule) {
   auto r = [](C value) { return rounded<T>(value); };
   if (rule.planar) {
     if (rule.align_corners) return {r(r(x + 1) * r((n - 1) / 2)), (n - 1) / 2};
-    return {r(r(x * r(n / 2)) + r((n - 1) / 2)), n / 2};
+    return {r(r(r(x + 1) * r(n / 2)) - C(0.5)), n / 2};
   }
   if (rule.align_corners) return {r(r(r(x + 1) / 2) * (n - 1)), (n - 1) / 2};
   return {r(r(r(r(x + 1) * n) - 1) / 2), n / 2};
