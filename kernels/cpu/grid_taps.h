@@ -100,6 +100,17 @@ C cubic_far(C x, C a) {
 }
 
 template <class T, class C>
+C slope_near(C x, C a) {
+  auto r = [](C value) { return rounded<T>(value); };
+  return r(r(r(3 * (a + 2) * x) - 2 * (a + 3)) * x);
+}
+template <class T, class C>
+C slope_far(C x, C a) {
+  auto r = [](C value) { return rounded<T>(value); };
+  return r(r(r(r(3 * a * x) - 10 * a) * x) + 8 * a);
+}
+
+template <class T, class C>
 GridAxis<C> cubic_axis(C x, int64_t size, const GridRule& rule) {
   GridAxis<C> axis;
   axis.taps = 4;
@@ -110,8 +121,8 @@ GridAxis<C> cubic_axis(C x, int64_t size, const GridRule& rule) {
   axis.weight = {cubic_far<T>(x0, a), cubic_near<T>(x1, a), cubic_near<T>(x2, a),
                  cubic_far<T>(x3, a)};
   // Derivatives by t.
-  axis.slope = {(3 * a * x0 - 10 * a) * x0 + 8 * a, (3 * (a + 2) * x1 - 2 * (a + 3)) * x1,
-                -((3 * (a + 2) * x2 - 2 * (a + 3)) * x2), -((3 * a * x3 - 10 * a) * x3 + 8 * a)};
+  axis.slope = {slope_far<T>(x0, a), slope_near<T>(x1, a), -slope_near<T>(x2, a),
+                -slope_far<T>(x3, a)};
   for (int i = 0; i < 4; ++i) {
     axis.slope[static_cast<size_t>(i)] *= p.slope;
     GridPoint<C> q = settle<C>({base - 1 + static_cast<C>(i), 1}, size, rule);
