@@ -73,6 +73,11 @@ Catalog::Catalog() {
   add_random_rows(*this);
   add_conv_rows(*this);
   add_pool_rows(*this);
+  add_unpool_rows(*this);
+  add_pad_rows(*this);
+  add_resample_rows(*this);
+  add_grid_rows(*this);
+  add_rearrange_rows(*this);
   add_norm_rows(*this);
   add_norm_group_rows(*this);
   add_norm_p_rows(*this);

@@ -1,7 +1,9 @@
-// Rows 900 to 999: nn modules. A row makes a module's state, initialised as torch does; `forward`
-// names the op that the state goes into. The module tree, its mode and its hooks are the client's.
+// Rows 900 to 999 and 1190 to 1194: nn modules. A row makes a module's state, initialised as torch
+// does; `forward` names the op that the state goes into. The module tree, its mode and its hooks
+// are the client's.
 #include <cmath>
 
+#include "absl/strings/str_cat.h"
 #include "engine/ops/call.h"
 
 namespace gradwire {
@@ -43,24 +45,40 @@ Tensors make_linear(const Call& call) {
   return state;
 }
 
-Tensors make_conv2d(const Call& call) {
+// Weight [out, in / groups, kernel...], or [in, out / groups, kernel...] when transposed.
+Tensors make_conv(const Call& call, size_t spatial, bool transposed, int groups_at, int bias_at) {
   int64_t in = call.attr(0).as_int(), out = call.attr(1).as_int();
   IntList kernel = call.attr(2).as_ints();
-  if (kernel.size() == 1) kernel.push_back(kernel[0]);
-  int64_t groups = call.attr(6).as_int();
-  DType dtype = call.attr(9).as_dtype();
+  if (kernel.size() == 1) kernel.assign(spatial, kernel[0]);
+  int64_t groups = call.attr(groups_at).as_int();
+  DType dtype = call.attributes.back().as_dtype();
   if (groups <= 0 || in % groups) {
     return {poisoned(value_error("in_channels must be divisible by groups"))};
   }
   if (out % groups) return {poisoned(value_error("out_channels must be divisible by groups"))};
-  if (kernel.size() != 2) {
-    return {poisoned(value_error("kernel_size must have 2 entries, got ", kernel.size()))};
+  if (kernel.size() != spatial) {
+    return {
+        poisoned(value_error("kernel_size must have ", spatial, " entries, got ", kernel.size()))};
   }
-  double fan_in = static_cast<double>(in / groups * kernel[0] * kernel[1]);
+  Dims sizes = transposed ? Dims{in, out / groups} : Dims{out, in / groups};
+  auto fan_in = static_cast<double>(sizes[1]);
+  for (int64_t k : kernel) {
+    sizes.push_back(k);
+    fan_in *= static_cast<double>(k);
+  }
   double bound = fan_in > 0 ? 1 / std::sqrt(fan_in) : 0;
-  Tensors state{uniform({out, in / groups, kernel[0], kernel[1]}, bound, dtype)};
-  if (call.attr(7).as_bool()) state.push_back(uniform({out}, bound, dtype));
+  Tensors state{uniform(sizes, bound, dtype)};
+  if (call.attr(bias_at).as_bool()) state.push_back(uniform({out}, bound, dtype));
   return state;
+}
+
+template <int kSpatial>
+Tensors compose_conv(const Call& call) {
+  return make_conv(call, kSpatial, false, 6, 7);
+}
+template <int kSpatial>
+Tensors compose_conv_transpose(const Call& call) {
+  return make_conv(call, kSpatial, true, 6, 7);
 }
 
 Tensors make_batch_norm(const Call& call) {
@@ -127,18 +145,37 @@ void add_module_rows(Catalog& c) {
         return positive(call, {0, 1});
       },
       {"weight", "bias"}, {}, "nn.functional.linear");
-  row(
-      901,
-      "nn.Conv2d(int in_channels, int out_channels, int[] kernel_size, int[] stride=[1], "
-      "int[] padding=[0], int[] dilation=[1], int groups=1, bool bias=True, "
-      "str padding_mode='zeros', *, dtype dtype) -> Tensor[]",
-      "Convolution of [N, C, H, W]; weight [out_channels, in_channels / groups, kH, kW], bias "
-      "[out_channels], both uniform in +-1/sqrt(fan_in).",
-      make_conv2d,
-      [](const Call& call) {
-        return positive(call, {0, 1});
-      },
-      {"weight", "bias"}, {}, "nn.functional.conv2d");
+  struct Convolution {
+    uint16_t number, transposed;
+    const char *dims, *shape;
+    ComposeFn make, make_transposed;
+  };
+  const Convolution convolutions[] = {
+      {1190, 1192, "1d", "[N, C, L]", compose_conv<1>, compose_conv_transpose<1>},
+      {901, 1193, "2d", "[N, C, H, W]", compose_conv<2>, compose_conv_transpose<2>},
+      {1191, 1194, "3d", "[N, C, D, H, W]", compose_conv<3>, compose_conv_transpose<3>}};
+  auto channels = [](const Call& call) { return positive(call, {0, 1}); };
+  for (const Convolution& conv : convolutions) {
+    row(conv.number,
+        absl::StrCat("nn.Conv", conv.dims,
+                     "(int in_channels, int out_channels, int[] kernel_size, int[] stride=[1], "
+                     "int[] padding=[0], int[] dilation=[1], int groups=1, bool bias=True, "
+                     "str padding_mode='zeros', *, dtype dtype) -> Tensor[]"),
+        absl::StrCat("Convolution of ", conv.shape,
+                     "; weight [out_channels, in_channels / groups, kernel...], bias "
+                     "[out_channels], both uniform in +-1/sqrt(fan_in)."),
+        conv.make, channels, {"weight", "bias"}, {}, absl::StrCat("nn.functional.conv", conv.dims));
+    row(conv.transposed,
+        absl::StrCat("nn.ConvTranspose", conv.dims,
+                     "(int in_channels, int out_channels, int[] kernel_size, int[] stride=[1], "
+                     "int[] padding=[0], int[] output_padding=[0], int groups=1, bool bias=True, "
+                     "int[] dilation=[1], str padding_mode='zeros', *, dtype dtype) -> Tensor[]"),
+        absl::StrCat("Transposed convolution of ", conv.shape,
+                     "; weight [in_channels, out_channels / groups, kernel...], bias "
+                     "[out_channels], both uniform in +-1/sqrt(fan_in)."),
+        conv.make_transposed, channels, {"weight", "bias"}, {},
+        absl::StrCat("nn.functional.conv_transpose", conv.dims));
+  }
   row(
       902,
       "nn.BatchNorm2d(int num_features, float eps=1e-05, float? momentum=0.1, "

@@ -1,6 +1,7 @@
-// Rows 640 to 659: pooling.
+// Rows 640 to 659 and 1150 to 1155: pooling.
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "engine/ops/call.h"
 #include "engine/ops/spatial.h"
 
@@ -17,10 +18,20 @@ absl::StatusOr<Dims> pooled_sizes(const Call& call, const Dims& x, const Windows
   Dims out(x.begin(), x.end());
   int spatial = static_cast<int>(w.kernel.size());
   int lead = static_cast<int>(x.size()) - spatial;
+  for (int i = 1; i < static_cast<int>(x.size()); ++i) {
+    if (x[i] == 0) {
+      return runtime_error("[", call.op->name, "] Expected ", spatial + 1, "D or ", spatial + 2,
+                           "D (batch mode) tensor with optional 0 dim batch size for input, but "
+                           "got: ",
+                           shape_text(x));
+    }
+  }
   for (int i = 0; i < spatial; ++i) {
     int64_t k = w.kernel[i], s = w.stride[i], p = w.padding[i], d = w.dilation[i];
     if (k <= 0) return runtime_error("kernel size should be greater than zero, but got ", k);
     if (s <= 0) return runtime_error("stride should not be zero");
+    if (s > (int64_t{1} << 40))
+      return runtime_error("[", call.op->name, "] the stride is too large");
     if (d <= 0) return runtime_error("dilation should be greater than zero, but got ", d);
     if (p < 0) return runtime_error("pad must be non-negative, but got pad: ", p);
     if (k > (int64_t{1} << 40) || d > (int64_t{1} << 20)) {
@@ -116,7 +127,8 @@ absl::Status lower_drop_last(const Call&, Task* task) {
   return absl::OkStatus();
 }
 
-Tensors max_pool_nd(const Call& call, int spatial) {
+// With a batch dimension when the input has none; `wanted` outputs.
+Tensors max_pool_nd(const Call& call, int spatial, size_t wanted) {
   static const OpRef op("max_pool");
   Tensor x = call.in(0);
   bool single = x->rank() == spatial + 1;
@@ -127,11 +139,12 @@ Tensors max_pool_nd(const Call& call, int spatial) {
   if (single) x = unsqueeze(x, 0);
   Tensors out =
       call_many(op, {x}, {call.attr(0), call.attr(1), call.attr(2), call.attr(3), call.attr(4)});
-  if (out[0]->poison) return {out[0]};
+  out.resize(wanted);
+  if (out[0]->poison) return out;
   if (single) {
     for (Tensor& t : out) t = squeeze(t, 0);
   }
-  return call.attr(5).as_bool() ? out : Tensors{out[0]};
+  return out;
 }
 
 // Average pool: attributes kernel, stride, padding, ceil_mode, count_include_pad, divisor_override.
@@ -183,23 +196,96 @@ Tensors avg_pool_nd(const Call& call, int spatial) {
   return {single ? squeeze(out, 0) : out};
 }
 
-absl::Status infer_adaptive(const Call& call, TensorSpecs* out) {
+absl::StatusOr<Dims> adaptive_sizes(const Call& call) {
   const Tensor& x = call.in(0);
   if (x->rank() < 3 || x->rank() > 5) {
-    return runtime_error("[adaptive_avg_pool] expected an input of 3 to 5 dims, got ", x->text());
+    return runtime_error("[", call.op->name, "] expected an input of 3 to 5 dims, got ", x->text());
   }
   auto given = spread(call.attr(0), x->rank() - 2, "output_size");
   if (!given.ok()) return given.status();
   Dims sizes{x->sizes[0], x->sizes[1]};
   for (size_t i = 0; i < given->size(); ++i) {
-    int64_t n = (*given)[i] == -1 ? x->sizes[i + 2] : (*given)[i];
-    if (n < 0) return runtime_error("adaptive pooling: output_size must be non-negative");
-    sizes.push_back(n);
+    if ((*given)[i] < 0) {
+      return runtime_error("[", call.op->name,
+                           "] elements of output_size must be greater than or equal to 0, got ",
+                           (*given)[i]);
+    }
+    if (x->sizes[i + 2] == 0) {
+      return runtime_error("[", call.op->name,
+                           "] Expected input to have non-zero size for non-batch dimensions, but "
+                           "input has sizes ",
+                           shape_text(x->sizes));
+    }
+    sizes.push_back((*given)[i]);
   }
   auto numel = checked_numel(sizes);
   if (!numel.ok()) return numel.status();
-  out->push_back({x->dtype, sizes, {}});
+  return sizes;
+}
+
+absl::Status infer_adaptive(const Call& call, TensorSpecs* out) {
+  auto sizes = adaptive_sizes(call);
+  if (!sizes.ok()) return sizes.status();
+  out->push_back({call.in(0)->dtype, *sizes, {}});
   return absl::OkStatus();
+}
+
+absl::Status infer_adaptive_max(const Call& call, TensorSpecs* out) {
+  absl::Status status = infer_adaptive(call, out);
+  if (status.ok()) out->push_back({DType::kInt64, out->front().sizes, {}});
+  return status;
+}
+
+absl::Status lower_adaptive(const Call&, Task* task) {
+  task->attributes.clear();
+  return absl::OkStatus();
+}
+
+Tensors adaptive_nd(const Call& call, const OpRef& op, int spatial, size_t wanted) {
+  Tensor x = call.in(0);
+  bool single = x->rank() == spatial + 1;
+  if (x->rank() <= spatial) {
+    return {poisoned(
+        value_error("Input dimension should be at least ", spatial + 1, ", got ", x->text()))};
+  }
+  if (x->rank() > spatial + 2) {
+    return {poisoned(runtime_error("[", call.op->name, "] Expected ", spatial + 1, "D or ",
+                                   spatial + 2, "D tensor, but got ", x->text()))};
+  }
+  Tensors out = call_many(op, {single ? unsqueeze(x, 0) : x}, {call.attr(0)});
+  out.resize(wanted);
+  if (single) {
+    for (Tensor& t : out) t = squeeze(t, 0);
+  }
+  return out;
+}
+
+template <int kSpatial>
+Tensors compose_adaptive_avg(const Call& call) {
+  static const OpRef op("adaptive_avg_pool");
+  return adaptive_nd(call, op, kSpatial, 1);
+}
+
+// An error stands for every output.
+Tensors filled(Tensors out, size_t wanted) {
+  out.resize(wanted, Tensor(out[0]));
+  return out;
+}
+
+template <int kSpatial, int kWanted>
+Tensors compose_adaptive_max(const Call& call) {
+  static const OpRef op("adaptive_max_pool");
+  return filled(adaptive_nd(call, op, kSpatial, kWanted), kWanted);
+}
+
+template <int kSpatial, int kWanted>
+Tensors compose_max_pool(const Call& call) {
+  return filled(max_pool_nd(call, kSpatial, kWanted), kWanted);
+}
+
+template <int kSpatial>
+Tensors compose_avg_pool(const Call& call) {
+  return avg_pool_nd(call, kSpatial);
 }
 
 }  // namespace
@@ -232,20 +318,44 @@ void add_pool_rows(Catalog& c) {
   kernel(641, "max_pool_backward(Tensor grad, Tensor indices, int[] sizes) -> Tensor",
          "The gradient of max_pool's input.", infer_like_attribute, lower_drop_last,
          backward_max_pool_backward, save(1), 0);
-  composite(
-      642,
-      "nn.functional.max_pool2d(Tensor input, int[] kernel_size, int[]? stride=None, "
-      "int[] padding=[0], int[] dilation=[1], bool ceil_mode=False, "
-      "bool return_indices=False) -> Tensor",
-      "The largest of each window of [N, C, H, W].",
-      [](const Call& call) { return max_pool_nd(call, 2); }, "pool", "same");
-  composite(
-      643,
-      "nn.functional.max_pool1d(Tensor input, int[] kernel_size, int[]? stride=None, "
-      "int[] padding=[0], int[] dilation=[1], bool ceil_mode=False, "
-      "bool return_indices=False) -> Tensor",
-      "The largest of each window of [N, C, L].",
-      [](const Call& call) { return max_pool_nd(call, 1); }, "pool", "same");
+  // Max pools by dimensions: rows with the values alone, and with their indices.
+  struct Numbers {
+    uint16_t max, indices, adaptive, adaptive_indices;
+    ComposeFn max_fn, indices_fn, adaptive_fn, adaptive_indices_fn;
+  };
+  const Numbers by_dims[] = {
+      {643, 656, 1150, 1153, compose_max_pool<1, 1>, compose_max_pool<1, 2>,
+       compose_adaptive_max<1, 1>, compose_adaptive_max<1, 2>},
+      {642, 657, 1151, 1154, compose_max_pool<2, 1>, compose_max_pool<2, 2>,
+       compose_adaptive_max<2, 1>, compose_adaptive_max<2, 2>},
+      {650, 658, 1152, 1155, compose_max_pool<3, 1>, compose_max_pool<3, 2>,
+       compose_adaptive_max<3, 1>, compose_adaptive_max<3, 2>},
+  };
+  for (int i = 0; i < 3; ++i) {
+    const Numbers& n = by_dims[i];
+    std::string d = absl::StrCat(i + 1, "d"), plane = i == 0 ? "L" : i == 1 ? "H, W" : "D, H, W";
+    std::string window =
+        "(Tensor input, int[] kernel_size, int[]? stride=None, int[] padding=[0], "
+        "int[] dilation=[1], bool ceil_mode=False) -> ";
+    std::string both = "(Tensor output, Tensor indices)";
+    composite(n.max, absl::StrCat("nn.functional.max_pool", d, window, "Tensor"),
+              absl::StrCat("The largest of each window of [N, C, ", plane, "]."), n.max_fn, "pool",
+              "same");
+    composite(n.indices, absl::StrCat("nn.functional.max_pool", d, "_with_indices", window, both),
+              absl::StrCat("max_pool", d, ", and where in its plane each value was."), n.indices_fn,
+              "", "same");
+    std::string sizes = "(Tensor input, int[] output_size) -> ";
+    composite(n.adaptive, absl::StrCat("nn.functional.adaptive_max_pool", d, sizes, "Tensor"),
+              "The largest of windows that give output_size.", n.adaptive_fn, "", "same");
+    composite(n.adaptive_indices,
+              absl::StrCat("nn.functional.adaptive_max_pool", d, "_with_indices", sizes, both),
+              absl::StrCat("adaptive_max_pool", d, ", and where in its plane each value was."),
+              n.adaptive_indices_fn, "", "same");
+  }
+  kernel(655,
+         "adaptive_max_pool(Tensor input, int[] output_size) -> (Tensor output, Tensor indices)",
+         "The largest of windows that give output_size, and its place in the plane.",
+         infer_adaptive_max, lower_adaptive, backward_max_pool, 0, save(1));
   kernel(644,
          "avg_pool(Tensor input, int[] kernel_size, int[]? stride=None, int[] padding=[0], "
          "bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) "
@@ -257,20 +367,23 @@ void add_pool_rows(Catalog& c) {
          "-> Tensor",
          "The gradient of avg_pool's input.", infer_like_attribute, lower_avg_pool,
          backward_avg_pool_backward, 0, 0);
-  composite(
-      646,
-      "nn.functional.avg_pool2d(Tensor input, int[] kernel_size, int[]? stride=None, "
-      "int[] padding=[0], bool ceil_mode=False, bool count_include_pad=True, "
-      "int? divisor_override=None) -> Tensor",
-      "The mean of each window of [N, C, H, W].",
-      [](const Call& call) { return avg_pool_nd(call, 2); }, "pool", "same");
+  composite(651,
+            "nn.functional.avg_pool1d(Tensor input, int[] kernel_size, int[]? stride=None, "
+            "int[] padding=[0], bool ceil_mode=False, bool count_include_pad=True) -> Tensor",
+            "The mean of each window of [N, C, L].", compose_avg_pool<1>, "pool", "same");
+  composite(646,
+            "nn.functional.avg_pool2d(Tensor input, int[] kernel_size, int[]? stride=None, "
+            "int[] padding=[0], bool ceil_mode=False, bool count_include_pad=True, "
+            "int? divisor_override=None) -> Tensor",
+            "The mean of each window of [N, C, H, W].", compose_avg_pool<2>, "pool", "same");
+  composite(652,
+            "nn.functional.avg_pool3d(Tensor input, int[] kernel_size, int[]? stride=None, "
+            "int[] padding=[0], bool ceil_mode=False, bool count_include_pad=True, "
+            "int? divisor_override=None) -> Tensor",
+            "The mean of each window of [N, C, D, H, W].", compose_avg_pool<3>, "pool", "same");
   kernel(
       647, "adaptive_avg_pool(Tensor input, int[] output_size) -> Tensor",
-      "Means over windows that give output_size.", infer_adaptive,
-      [](const Call&, Task* task) {
-        task->attributes.clear();
-        return absl::OkStatus();
-      },
+      "Means over windows that give output_size.", infer_adaptive, lower_adaptive,
       [](Backward& b) {
         static const OpRef op("adaptive_avg_pool_backward");
         const Dims& sizes = b.input_spec(0).sizes;
@@ -286,24 +399,15 @@ void add_pool_rows(Catalog& c) {
         b.set(0, call(op, {b.grad()}, {IntList(sizes.begin() + 2, sizes.end())}));
       },
       0, 0);
-  composite(
-      649, "nn.functional.adaptive_avg_pool2d(Tensor input, int[] output_size) -> Tensor",
-      "Means over windows that give output_size.",
-      [](const Call& call) -> Tensors {
-        static const OpRef op("adaptive_avg_pool");
-        const Tensor& x = call.in(0);
-        if (x->rank() == 3) {
-          return {squeeze(gradwire::call(op, {unsqueeze(x, 0)}, {call.attr(0)}), 0)};
-        }
-        if (x->rank() != 4) {
-          return {
-              poisoned(runtime_error("adaptive_avg_pool2d(): Expected 3D or 4D tensor, "
-                                     "but got ",
-                                     x->text()))};
-        }
-        return {gradwire::call(op, {x}, {call.attr(0)})};
-      },
-      "", "same");
+  composite(653, "nn.functional.adaptive_avg_pool1d(Tensor input, int[] output_size) -> Tensor",
+            "Means over windows of [N, C, L] that give output_size.", compose_adaptive_avg<1>, "",
+            "same");
+  composite(649, "nn.functional.adaptive_avg_pool2d(Tensor input, int[] output_size) -> Tensor",
+            "Means over windows of [N, C, H, W] that give output_size.", compose_adaptive_avg<2>,
+            "", "same");
+  composite(654, "nn.functional.adaptive_avg_pool3d(Tensor input, int[] output_size) -> Tensor",
+            "Means over windows of [N, C, D, H, W] that give output_size.", compose_adaptive_avg<3>,
+            "", "same");
   c.keep_internal({"max_pool_backward", "avg_pool_backward", "adaptive_avg_pool_backward"});
 }
 

@@ -1,5 +1,6 @@
 // conv and its two gradients: oneDNN where it is fast, columns elsewhere.
 #include "kernels/cpu/conv_columns.h"
+#include "kernels/cpu/conv_direct.h"
 #include "kernels/cpu/conv_dnnl.h"
 #include "kernels/cpu/dense.h"
 #include "kernels/cpu/dnnl_cache.h"
@@ -111,8 +112,24 @@ absl::Status by_columns(const Operands& o, ThreadPool& pool) {
   return status;
 }
 
+absl::Status by_definition(const Operands& o, ThreadPool& pool) {
+  DenseInput<int64_t> a(o.a, pool), b(o.b, pool), bias(o.bias, pool);
+  DenseOutput<int64_t> out(o.out, pool);
+  if (!a.ok() || !b.ok() || !bias.ok() || !out.ok()) return scratch_error();
+  if (o.kind == ConvKind::kForward) {
+    conv_direct(o.shape, a.data(), b.data(), bias.data(), out.data(), pool);
+  } else {
+    conv_direct_backward_input(o.shape, a.data(), b.data(), out.data(), pool);
+  }
+  out.store();
+  return absl::OkStatus();
+}
+
 absl::Status run(const char* op, const Operands& o, ThreadPool& pool) {
   DType dtype = o.out.dtype;
+  if (dtype == DType::kInt64 && o.kind != ConvKind::kBackwardWeight) {
+    return o.out.numel() == 0 ? absl::OkStatus() : by_definition(o, pool);
+  }
   if (!is_floating(dtype)) return dtype_error(op, dtype);
   if (o.out.numel() == 0) return absl::OkStatus();
   if (dtype == DType::kFloat64) return by_columns<double>(o, pool);

@@ -19,6 +19,15 @@ bool empty_window(const PoolAxes& axes, int64_t a, int64_t b, int64_t c) {
   return axes[0].count(a) * axes[1].count(b) * axes[2].count(c) == 0;
 }
 
+// Integers wrap where the quotient has no place.
+template <class C>
+C quotient(C sum, C by) {
+  if constexpr (std::is_integral_v<C>) {
+    if (by == C(-1)) return static_cast<C>(0 - static_cast<std::make_unsigned_t<C>>(sum));
+  }
+  return sum / by;
+}
+
 template <class T>
 void forward(const PoolAxes& axes, const PoolDivisor& divisor, const TensorView& x,
              const TensorView& out, ThreadPool& pool) {
@@ -37,7 +46,8 @@ void forward(const PoolAxes& axes, const PoolDivisor& divisor, const TensorView&
       C by =
           empty_window(axes, a, b, c) ? C(1) : static_cast<C>(divisor_of(axes, divisor, a, b, c));
       T* o = result + to.offset(a, b, c);
-      for (int64_t q = 0; q < n; ++q) o[q * to.channel_stride] = static_cast<T>(sums[q] / by);
+      for (int64_t q = 0; q < n; ++q)
+        o[q * to.channel_stride] = static_cast<T>(quotient(sums[q], by));
     });
   });
 }
@@ -127,8 +137,12 @@ GW_CPU_KERNEL("adaptive_avg_pool_backward", adaptive_avg_pool_backward);
 absl::Status pool_average(const PoolAxes& axes, const PoolDivisor& divisor, const TensorView& x,
                           const TensorView& out, ThreadPool& pool) {
   if (out.numel() == 0) return absl::OkStatus();
-  bool known = visit_floating(
-      x.dtype, [&](auto tag) { forward<decltype(tag)>(axes, divisor, x, out, pool); });
+  auto run = [&](auto tag) { forward<decltype(tag)>(axes, divisor, x, out, pool); };
+  bool known = visit_floating(x.dtype, run);
+  if (x.dtype == DType::kInt64) {
+    run(int64_t{});
+    known = true;
+  }
   return known ? absl::OkStatus() : dtype_error("avg_pool", x.dtype);
 }
 

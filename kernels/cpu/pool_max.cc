@@ -8,6 +8,18 @@
 namespace gradwire::cpu {
 namespace {
 
+template <class C>
+C least() {
+  if constexpr (std::is_floating_point_v<C>) return -std::numeric_limits<C>::infinity();
+  return std::numeric_limits<C>::lowest();
+}
+
+template <class C>
+bool is_nan(C v) {
+  if constexpr (std::is_floating_point_v<C>) return std::isnan(v);
+  return false;
+}
+
 template <class T>
 void forward(const PoolAxes& axes, const TensorView& x, const TensorView& out,
              const TensorView& indices, ThreadPool& pool) {
@@ -24,14 +36,14 @@ void forward(const PoolAxes& axes, const TensorView& x, const TensorView& out,
       auto flat = [&](int64_t i, int64_t j, int64_t k) {
         return (i * axes[1].in + j) * axes[2].in + k;
       };
-      std::fill(best, best + n, -std::numeric_limits<C>::infinity());
+      std::fill(best, best + n, least<C>());
       std::fill(where, where + n, flat(axes[0].begin[a], axes[1].begin[b], axes[2].begin[c]));
       for_window(axes, a, b, c, [&](int64_t i, int64_t j, int64_t k) {
         const T* p = plane + from.offset(i, j, k);
         int64_t here = flat(i, j, k);
         for (int64_t q = 0; q < n; ++q) {
           C v = static_cast<C>(p[q * from.channel_stride]);
-          if (v > best[q] || (std::isnan(v) && !std::isnan(best[q]))) {
+          if (v > best[q] || (is_nan(v) && !is_nan(best[q]))) {
             best[q] = v;
             where[q] = here;
           }
@@ -111,8 +123,9 @@ GW_CPU_KERNEL("max_pool_backward", max_pool_backward);
 absl::Status pool_max(const PoolAxes& axes, const TensorView& x, const TensorView& out,
                       const TensorView& indices, ThreadPool& pool) {
   if (out.numel() == 0) return absl::OkStatus();
-  bool known = visit_floating(
-      x.dtype, [&](auto tag) { forward<decltype(tag)>(axes, x, out, indices, pool); });
+  auto run = [&](auto tag) { forward<decltype(tag)>(axes, x, out, indices, pool); };
+  bool known =
+      visit_floating(x.dtype, run) || (x.dtype != DType::kBool && visit_integral(x.dtype, run));
   return known ? absl::OkStatus() : dtype_error("max_pool", x.dtype);
 }
 

@@ -4,12 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .. import _ops, _overloads
+from .. import _overloads
 from .._call import call, call_
 from .._row import here
 from .._rows import ROWS
 from . import _functional_ops, _loss_functions, _regularisation
 from ._loss_functions import check_reduction, legacy_reduction
+from ._spatial import (  # noqa: F401
+    adaptive_avg_pool1d,
+    adaptive_avg_pool2d,
+    adaptive_avg_pool3d,
+    adaptive_max_pool1d,
+    adaptive_max_pool2d,
+    adaptive_max_pool3d,
+    conv1d,
+    conv2d,
+    conv3d,
+    max_pool1d,
+    max_pool2d,
+    max_pool3d,
+)
 
 
 def _row_of(*names: str) -> Any:
@@ -161,93 +175,6 @@ def layer_norm(
         eps=eps,
     )
     return made[0] if isinstance(made, tuple) else made
-
-
-def max_pool2d(
-    input: Any,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Any:
-    """The largest element of every window."""
-    if return_indices:
-        size = [kernel_size] * 2 if isinstance(kernel_size, int) else list(kernel_size)
-        found = _call_named(
-            "max_pool",
-            input=input,
-            kernel_size=size,
-            stride=size if stride is None else stride,
-            padding=padding,
-            dilation=dilation,
-            ceil_mode=ceil_mode,
-        )
-        return found
-    values = {"input": input, "kernel_size": kernel_size, "padding": padding}
-    if stride is not None:
-        values["stride"] = stride
-    made = _call_named("nn.functional.max_pool2d", dilation=dilation, ceil_mode=ceil_mode, **values)
-    return made[0] if isinstance(made, tuple) else made
-
-
-def _convolution(name: str) -> Any:
-    def function(
-        input: Any,
-        weight: Any,
-        bias: Any = None,
-        stride: Any = 1,
-        padding: Any = 0,
-        dilation: Any = 1,
-        groups: int = 1,
-    ) -> Any:
-        if isinstance(padding, str):
-            input, padding = _pad_named(input, weight, padding, stride, dilation)
-        row = ROWS["nn.functional." + name]
-        return call(row, (input, weight, bias, stride, padding, dilation, groups))
-
-    function.__name__ = name
-    function.__doc__ = f"`{name}`: see the class of the same kind."
-    return function
-
-
-def _pad_named(input: Any, weight: Any, padding: str, stride: Any, dilation: Any) -> Any:
-    """Input and sizes for padding="same" or "valid"; odd remainders are padded by zeros."""
-    from .. import _create, _shapes
-
-    kernel = weight._sizes()[2:]
-    if padding == "valid":
-        return input, 0
-    if padding != "same":
-        raise ValueError(
-            f"Invalid padding string {padding!r}, should be one of 'valid', 'same'{here()}"
-        )
-    if any(s != 1 for s in _shapes.tuple_of(stride, len(kernel))):
-        raise RuntimeError(f"padding='same' is not supported for strided convolutions{here()}")
-    spans = [
-        d * (k - 1) for d, k in zip(_shapes.tuple_of(dilation, len(kernel)), kernel, strict=True)
-    ]
-    for i, span in enumerate(spans):
-        if span % 2:
-            at = i - len(kernel)
-            shape = list(input._sizes())
-            shape[at] = 1
-            input = _ops.cat([input, _create.zeros(shape, dtype=input.dtype)], at)
-    return input, [span // 2 for span in spans]
-
-
-for _name in ("conv1d", "conv2d", "conv3d"):
-    if "nn.functional." + _name in ROWS:
-        globals()[_name] = _convolution(_name)
-
-
-def adaptive_avg_pool2d(input: Any, output_size: Any) -> Any:
-    """The mean of windows that divide the image into output_size parts."""
-    sizes = [output_size] * 2 if isinstance(output_size, int) else list(output_size)
-    have = input._sizes()[-2:]
-    sizes = [h if s is None else s for s, h in zip(sizes, have, strict=True)]
-    return _call_named("nn.functional.adaptive_avg_pool2d", input=input, output_size=sizes)
 
 
 def cross_entropy(

@@ -10,10 +10,6 @@ from .parameter import Parameter
 from .state import create, put_state
 
 
-def _pair(value: Any) -> tuple[int, int]:
-    return (value, value) if isinstance(value, int) else (int(value[0]), int(value[1]))
-
-
 class Identity(Module):
     """Its input, whatever it was built with."""
 
@@ -62,85 +58,10 @@ class Linear(Module):
         )
 
 
-class Conv2d(Module):
-    """Cross-correlation of an image with learned filters."""
-
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        dilation: Any = 1,
-        groups: int = 1,
-        bias: bool = True,
-        padding_mode: str = "zeros",
         device: Any = None,
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        if groups <= 0:
-            raise ValueError("groups must be a positive integer")
-        if in_channels % groups:
-            raise ValueError("in_channels must be divisible by groups")
-        if out_channels % groups:
-            raise ValueError("out_channels must be divisible by groups")
-        if padding_mode != "zeros":
-            raise NotImplementedError(f"Conv2d: padding_mode '{padding_mode}'")
-        self.in_channels, self.out_channels = in_channels, out_channels
-        self.kernel_size, self.stride = _pair(kernel_size), _pair(stride)
-        self.dilation, self.groups = _pair(dilation), groups
-        self.padding_mode = padding_mode
-        if isinstance(padding, str):
-            if padding not in ("valid", "same"):
-                raise ValueError(
-                    f"Invalid padding string '{padding}', should be one of 'valid', 'same'"
-                )
-            spans = [d * (k - 1) for d, k in zip(self.dilation, self.kernel_size, strict=True)]
-            if padding == "same" and any(s % 2 for s in spans):
-                raise NotImplementedError("Conv2d: padding='same' with an even kernel")
-            padding = (spans[0] // 2, spans[1] // 2) if padding == "same" else (0, 0)
-        self.padding = _pair(padding)
-        self._bias, self._dtype = bias, dtype
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        shapes = {
-            "weight": (self.out_channels, self.in_channels // self.groups, *self.kernel_size),
-            "bias": (self.out_channels,) if self._bias else None,
-        }
-        named = {
-            "in_channels": self.in_channels,
-            "out_channels": self.out_channels,
-            "kernel_size": self.kernel_size,
-            "stride": self.stride,
-            "padding": self.padding,
-            "dilation": self.dilation,
-            "groups": self.groups,
-            "bias": self._bias,
-        }
-        put_state(self, create("nn.Conv2d", named, shapes, self._dtype))
-
-    def forward(self, input: Any) -> Any:
-        return F.conv2d(
-            input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups
-        )
-
-    def extra_repr(self) -> str:
-        text = (
-            f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, "
-            f"stride={self.stride}"
-        )
-        if self.padding != (0, 0):
-            text += f", padding={self.padding}"
-        if self.dilation != (1, 1):
-            text += f", dilation={self.dilation}"
-        if self.groups != 1:
-            text += f", groups={self.groups}"
-        if self.bias is None:
-            text += ", bias=False"
-        return text
 
 
 class LayerNorm(Module):
