@@ -58,12 +58,6 @@ class Linear(Module):
         )
 
 
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__()
-
-
 class LayerNorm(Module):
     """Normalises over the last dims."""
 
