@@ -87,6 +87,14 @@ def fail(kind: type[Exception], name: str, message: str) -> NoReturn:
     raise kind(f"[{name}] {message}{here()}")
 
 
+def _result_text(result: Any) -> str:
+    """As torch writes its named results, a line each."""
+    parts = ",\n".join(
+        f"{name}={value!r}" for name, value in zip(result._fields, result, strict=True)
+    )
+    return f"torch.return_types.{type(result).__name__}(\n{parts})"
+
+
 class Row:
     """One op of the catalog."""
 
@@ -130,9 +138,10 @@ class Row:
             self.output_count = 1
         self.result: Any = None
         if self.output_count and self.output_count > 1:
-            short = name.rpartition(".")[2]
+            short = name.rpartition(".")[2].removesuffix("_dim")
             self.result = namedtuple(short, self.outputs, rename=True)  # type: ignore[misc]
             self.result.__module__ = "torch.return_types"
+            self.result.__repr__ = _result_text
         lists = [k for k in self.kinds if k in (TENSORS, TENSORS_OR_NONE)]
         self.counts_lists = len(lists) > 1  # else the ids' number says it
         self.plain = all(k in (TENSOR, OPERAND) for k in self.kinds)
