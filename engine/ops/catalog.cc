@@ -46,6 +46,8 @@ const Catalog& Catalog::get() {
 Catalog::Catalog() {
   add_command_rows(*this);
   add_pointwise_rows(*this);
+  add_math_rows(*this);
+  add_activation_rows(*this);
   add_create_rows(*this);
   add_view_rows(*this);
   add_join_rows(*this);
@@ -54,6 +56,9 @@ Catalog::Catalog() {
   add_index_rows(*this);
   add_gather_rows(*this);
   add_sort_rows(*this);
+  add_scan_rows(*this);
+  add_statistics_rows(*this);
+  add_set_rows(*this);
   add_random_rows(*this);
   add_conv_rows(*this);
   add_pool_rows(*this);

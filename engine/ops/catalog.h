@@ -58,6 +58,8 @@ class Catalog {
 // The row files, each a family.
 void add_command_rows(Catalog& catalog);
 void add_pointwise_rows(Catalog& catalog);
+void add_math_rows(Catalog& catalog);
+void add_activation_rows(Catalog& catalog);
 void add_create_rows(Catalog& catalog);
 void add_view_rows(Catalog& catalog);
 void add_join_rows(Catalog& catalog);
@@ -66,6 +68,9 @@ void add_matmul_rows(Catalog& catalog);
 void add_index_rows(Catalog& catalog);
 void add_gather_rows(Catalog& catalog);
 void add_sort_rows(Catalog& catalog);
+void add_scan_rows(Catalog& catalog);
+void add_statistics_rows(Catalog& catalog);
+void add_set_rows(Catalog& catalog);
 void add_random_rows(Catalog& catalog);
 void add_conv_rows(Catalog& catalog);
 void add_pool_rows(Catalog& catalog);

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-from . import _call, _dtype, _ops, _overloads, _row, _rows
+from . import _call, _dtype, _ops, _overloads, _row, _rows, _statistics
 from ._create import (
     arange,
     empty,
@@ -73,7 +73,6 @@ from ._overloads import (
     index_put_,
     is_floating_point,
     is_tensor,
-    isclose,
     log_softmax,
     max,
     min,
@@ -91,6 +90,15 @@ from ._overloads import (
     var,
     var_mean,
     where,
+)
+from ._statistics import (
+    gradient,
+    histogram,
+    histogramdd,
+    median,
+    nanmedian,
+    unique,
+    unique_consecutive,
 )
 from .autograd import enable_grad, inference_mode, no_grad, set_grad_enabled
 from .autograd.modes import is_grad_enabled, is_inference_mode_enabled
@@ -164,7 +172,7 @@ for _name in (
 ):
     if hasattr(_ops, _name) and not hasattr(Tensor, _name):
         setattr(Tensor, _name, getattr(_ops, _name))
-for _method in _overloads.METHODS:
+for _method in _overloads.METHODS + _statistics.METHODS:
     setattr(Tensor, _method.__name__, _method)
 for _name, _method in _overloads.ALIASES.items():
     setattr(Tensor, _name, _method)

@@ -27,7 +27,7 @@ def _activation(name: str) -> Any:
 
 
 for _name in ("relu", "silu", "hardsigmoid", "hardswish", "mish", "sigmoid", "tanh",
-              "logsigmoid", "softsign"):  # fmt: skip
+              "logsigmoid", "softsign", "selu", "tanhshrink"):  # fmt: skip
     if _row_of(f"nn.functional.{_name}", _name) is not None:
         globals()[_name] = _activation(_name)
 
@@ -43,6 +43,18 @@ def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
     """input where positive, else alpha * (exp(input) - 1)."""
     row = ROWS["nn.functional.elu"]
     return call_(row, (input, alpha)) if inplace else call(row, (input, alpha))
+
+
+def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
+    """input where positive, else alpha * (exp(input / alpha) - 1)."""
+    row = ROWS["nn.functional.celu"]
+    return call_(row, (input, alpha)) if inplace else call(row, (input, alpha))
+
+
+def threshold(input: Any, threshold: float, value: float, inplace: bool = False) -> Any:
+    """input where above threshold, else value."""
+    row, values = ROWS["nn.functional.threshold"], (input, threshold, value)
+    return call_(row, values) if inplace else call(row, values)
 
 
 def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
