@@ -1,4 +1,4 @@
-// Rows 253 to 299: further activations.
+// Rows 253 to 261: further activations.
 #include "engine/ops/call.h"
 #include "engine/ops/pointwise_graph.h"
 

@@ -1,4 +1,4 @@
-// Rows 206 to 219 and 228 to 239: further pointwise functions.
+// Rows 206 to 219, 228 to 239, 262 and 263: further pointwise functions.
 #include <limits>
 #include <numbers>
 
@@ -208,6 +208,15 @@ absl::Status check_float_power(const Call& call) {
 }
 
 void add_composites(Catalog& c) {
+  auto& square = c.add(263, OpKind::kComposite, "square(Tensor input) -> Tensor",
+                       "input * input; bools count as int64.");
+  square.compose = [](const Call& call) -> Tensors {
+    static const OpRef op("square_of_number");
+    const Tensor& x = call.in(0);
+    return {gradwire::call(op, {x->dtype == DType::kBool ? cast(x, DType::kInt64) : x})};
+  };
+  square.shape_rule = "same";
+  square.method = square.out = square.in_place = true;
   auto& power =
       c.add(234, OpKind::kComposite, "float_power(Operand input, Operand exponent) -> Tensor",
             "input ** exponent in float64.");
@@ -331,8 +340,8 @@ void add_math_rows(Catalog& c) {
   add_binary(c);
   add_composites(c);
   add_division(c);
-  c.keep_internal({"trunc_divide_of_float", "trunc_divide_of_int", "signbit_of_float",
-                   "logit_plain", "logit_clamped", "nan_to_num_by"});
+  c.keep_internal({"square_of_number", "trunc_divide_of_float", "trunc_divide_of_int",
+                   "signbit_of_float", "logit_plain", "logit_clamped", "nan_to_num_by"});
 }
 
 }  // namespace gradwire

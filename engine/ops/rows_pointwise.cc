@@ -64,7 +64,7 @@ void add_arithmetic(Catalog& c) {
               [](E x) { return expr::abs(x); });
   c.pointwise(110, "sign(Tensor input) -> Tensor", "-1, 0 or 1.", R::kPromote,
               [](E x) { return expr::sign(x); });
-  c.pointwise(111, "square(Tensor input) -> Tensor", "input * input.", R::kPromote,
+  c.pointwise(111, "square_of_number(Tensor input) -> Tensor", "input * input.", R::kPromote,
               [](E x) { return expr::square(x); });
   c.pointwise(112, "reciprocal(Tensor input) -> Tensor", "1 / input.", R::kPromoteFloat,
               [](E x) { return expr::reciprocal(x); });

@@ -57,6 +57,16 @@ Tensors compose_logsumexp(const Call& call) {
   return {gradwire::call(op, {x}, call.attributes)};
 }
 
+absl::Status check_aminmax(const Call& call) {
+  for (const Tensor& out : call.outs) {
+    if (out->poison || out->dtype == call.in(0)->dtype) continue;
+    return runtime_error("Expected out tensor to have dtype ",
+                         std::string(dtype_name(call.in(0)->dtype)), ", but got ",
+                         std::string(dtype_name(out->dtype)), " instead [aminmax]");
+  }
+  return absl::OkStatus();
+}
+
 Tensors compose_aminmax(const Call& call) {
   static const OpRef amin("amin"), amax("amax");
   const Tensor& x = call.in(0);
@@ -278,12 +288,14 @@ void add_statistics_rows(Catalog& c) {
             "log(sum(exp(input))) over dim, without overflow; ints give the default float.",
             compose_logsumexp, "reduce", "promote_float")
       .out = true;
-  composite(439,
-            "aminmax(Tensor input, *, int? dim=None, bool keepdim=False) -> "
-            "(Tensor min, Tensor max)",
-            "The smallest and the largest element, along dim or of all; ties share the gradient.",
-            compose_aminmax, "", "")
-      .out = true;
+  auto& aminmax = composite(
+      439,
+      "aminmax(Tensor input, *, int? dim=None, bool keepdim=False) -> "
+      "(Tensor min, Tensor max)",
+      "The smallest and the largest element, along dim or of all; ties share the gradient.",
+      compose_aminmax, "", "");
+  aminmax.out = true;
+  aminmax.check = check_aminmax;
   composite(
       445, "median(Tensor input) -> Tensor", "The lower median of all elements; nan when one is.",
       [](const Call& call) {

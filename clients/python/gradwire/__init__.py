@@ -164,6 +164,11 @@ for _name, _of in _aliases.items():
         globals()[_name] = getattr(_ops, _of)
         if hasattr(Tensor, _of) and not hasattr(Tensor, _name):
             setattr(Tensor, _name, getattr(Tensor, _of))
+# Activations that torch has outside of nn.functional too, and as methods.
+for _name in ("celu", "celu_", "selu", "selu_", "threshold", "threshold_", "prelu", "hardshrink"):
+    globals().setdefault(_name, getattr(nn.functional, _name))
+for _name in ("prelu", "hardshrink"):
+    setattr(Tensor, _name, getattr(nn.functional, _name))
 # Methods of torch that are not marked so in the catalog.
 for _name in (
     *("fill_", "uniform_", "normal_", "bernoulli_", "exponential_", "random_", "bernoulli"),

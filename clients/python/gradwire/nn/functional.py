@@ -68,6 +68,20 @@ def relu6(input: Any, inplace: bool = False) -> Any:
     return hardtanh(input, 0.0, 6.0, inplace)
 
 
+def _in_place(function: Any) -> Any:
+    def written(input: Any, *args: Any, **named: Any) -> Any:
+        return function(input, *args, inplace=True, **named)
+
+    written.__name__ = function.__name__ + "_"
+    written.__doc__ = f"`{function.__name__}` in place."
+    return written
+
+
+relu_, selu_ = _in_place(globals()["relu"]), _in_place(globals()["selu"])
+celu_, elu_, leaky_relu_ = _in_place(celu), _in_place(elu), _in_place(leaky_relu)
+hardtanh_, threshold_ = _in_place(hardtanh), _in_place(threshold)
+
+
 def gelu(input: Any, approximate: str = "none") -> Any:
     """input * Phi(input), by erf or by tanh."""
     if approximate not in ("none", "tanh"):
