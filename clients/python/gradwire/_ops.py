@@ -165,19 +165,6 @@ def sign_(input: Tensor) -> Any:
     return call_(ROWS["sign"], (input,))
 
 
-def square(input: Tensor, *, out: Any = None) -> Any:
-    """input * input.
-
-    square(Tensor input) -> Tensor
-    """
-    return call(ROWS["square"], (input,), out)
-
-
-def square_(input: Tensor) -> Any:
-    """`square` in place: the result is written to `input`."""
-    return call_(ROWS["square"], (input,))
-
-
 def reciprocal(input: Tensor, *, out: Any = None) -> Any:
     """1 / input.
 
@@ -1278,6 +1265,19 @@ def relu(input: Tensor, *, out: Any = None) -> Any:
 def relu_(input: Tensor) -> Any:
     """`relu` in place: the result is written to `input`."""
     return call_(ROWS["relu"], (input,))
+
+
+def square(input: Tensor, *, out: Any = None) -> Any:
+    """input * input; bools count as int64.
+
+    square(Tensor input) -> Tensor
+    """
+    return call(ROWS["square"], (input,), out)
+
+
+def square_(input: Tensor) -> Any:
+    """`square` in place: the result is written to `input`."""
+    return call_(ROWS["square"], (input,))
 
 
 def full(size: int | Sequence[int], fill_value: Number, *, dtype: dtype_type) -> Any:
@@ -2914,17 +2914,6 @@ class Methods:
         """`sign` in place."""
         return call_(ROWS["sign"], (self,))
 
-    def square(self) -> Any:
-        """input * input.
-
-        square(Tensor input) -> Tensor
-        """
-        return call(ROWS["square"], (self,))
-
-    def square_(self) -> Any:
-        """`square` in place."""
-        return call_(ROWS["square"], (self,))
-
     def reciprocal(self) -> Any:
         """1 / input.
 
@@ -3837,6 +3826,17 @@ class Methods:
     def relu_(self) -> Any:
         """`relu` in place."""
         return call_(ROWS["relu"], (self,))
+
+    def square(self) -> Any:
+        """input * input; bools count as int64.
+
+        square(Tensor input) -> Tensor
+        """
+        return call(ROWS["square"], (self,))
+
+    def square_(self) -> Any:
+        """`square` in place."""
+        return call_(ROWS["square"], (self,))
 
     def clone(self) -> Any:
         """A copy with memory of its own.

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ._row import REQUIRED, Row
 
-CATALOG_HASH = "386a3b86b86b352a"
+CATALOG_HASH = "11fbdc7154e0af12"
 
 ROWS: dict[str, Row] = {
     "session.release": Row(
@@ -418,17 +418,6 @@ ROWS: dict[str, Row] = {
     "sign": Row(
         110,
         "sign",
-        [
-            ("input", "Tensor", False, REQUIRED),
-        ],
-        "Tensor",
-        "broadcast",
-        "promote",
-        "dio",
-    ),
-    "square": Row(
-        111,
-        "square",
         [
             ("input", "Tensor", False, REQUIRED),
         ],
@@ -1678,6 +1667,17 @@ ROWS: dict[str, Row] = {
         "",
         "same",
         "d",
+    ),
+    "square": Row(
+        263,
+        "square",
+        [
+            ("input", "Tensor", False, REQUIRED),
+        ],
+        "Tensor",
+        "same",
+        "",
+        "dio",
     ),
     "full": Row(
         300,
