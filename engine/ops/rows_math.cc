@@ -56,7 +56,7 @@ void add_tests(Catalog& c) {
 
 absl::Status check_positive(const Call& call) {
   if (call.in(0)->dtype != DType::kBool) return absl::OkStatus();
-  return runtime_error("The `+` operator, on a bool tensor is not supported. [positive]");
+  return not_implemented_error("The `+` operator, on a bool tensor is not supported. [positive]");
 }
 
 void add_unary(Catalog& c) {

@@ -34,9 +34,12 @@ absl::Status infer_search(const Call& call, TensorSpecs* out) {
   return absl::OkStatus();
 }
 
+// Compares in the common dtype of the two.
 Tensor search(const Tensor& sequence, const Tensor& values, bool right, bool int32 = false) {
   static const OpRef op("searchsorted_at");
-  return call(op, {sequence, values}, {right, int32});
+  if (sequence->poison || values->poison) return sequence->poison ? sequence : values;
+  DType dtype = promote(sequence->dtype, values->dtype);
+  return call(op, {cast(sequence, dtype), cast(values, dtype)}, {right, int32});
 }
 
 // A number becomes a 0-dim tensor of the sequence's dtype.
@@ -262,15 +265,15 @@ absl::Status infer_pick(const Call& call, TensorSpecs* out) {
   auto dim = dim_of(call, call.attr(slot).as_int(), x->rank());
   if (!dim.ok()) return dim.status();
   int64_t length = x->rank() ? x->sizes[*dim] : 1;
+  if (length == 0) {
+    return index_error(call.op->name, "(): Expected reduction dim ", *dim,
+                       " to have non-zero size.");
+  }
   if (slot == 1) {
     int64_t k = call.attr(0).as_int();
     if (k < 1 || k > length) {
       return runtime_error("kthvalue(): selected number k out of range for dimension ", *dim);
     }
-  }
-  if (length == 0) {
-    return index_error(call.op->name, "(): Expected reduction dim ", *dim,
-                       " to have non-zero size.");
   }
   Dims sizes = without(x, *dim, call.attr(slot + 1).as_bool());
   out->push_back({x->dtype, sizes, {}});
