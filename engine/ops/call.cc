@@ -373,12 +373,20 @@ Tensors invoke(Call call) {
     bool saves = call.op->kind == OpKind::kComposite || (call.op->saves_inputs & 1);
     if (saves && any_requires_grad(call)) call.inputs[0] = clone(self);
     call.form = Form::kPlain;
+    // What the gradient reads must not be overwritten.
+    if (any_requires_grad(call)) call.inputs[0] = clone(self);
     Tensors results = run_plain(call);
     if (results[0]->poison) return results;
     if (results[0]->sizes != self->sizes) {
       return failed(
           call, runtime_error("output with shape ", shape_text(self->sizes),
                               " doesn't match the result's shape ", shape_text(results[0]->sizes)));
+    }
+    if ((is_floating(results[0]->dtype) && !is_floating(self->dtype)) ||
+        (results[0]->dtype != DType::kBool && self->dtype == DType::kBool)) {
+      return failed(call, runtime_error("result type ", std::string(dtype_name(results[0]->dtype)),
+                                        " can't be cast to the desired output type ",
+                                        std::string(dtype_name(self->dtype))));
     }
     return {call_in_place(copy, {self, results[0]})};
   }

@@ -47,6 +47,8 @@ Catalog::Catalog() {
   add_command_rows(*this);
   add_graph_rows(*this);
   add_pointwise_rows(*this);
+  add_math_rows(*this);
+  add_activation_rows(*this);
   add_create_rows(*this);
   add_sequence_rows(*this);
   add_view_rows(*this);
@@ -70,6 +72,9 @@ Catalog::Catalog() {
   add_scatter_rows(*this);
   add_lookup_rows(*this);
   add_sort_rows(*this);
+  add_scan_rows(*this);
+  add_statistics_rows(*this);
+  add_set_rows(*this);
   add_random_rows(*this);
   add_conv_rows(*this);
   add_pool_rows(*this);

@@ -59,6 +59,8 @@ class Catalog {
 void add_command_rows(Catalog& catalog);
 void add_graph_rows(Catalog& catalog);
 void add_pointwise_rows(Catalog& catalog);
+void add_math_rows(Catalog& catalog);
+void add_activation_rows(Catalog& catalog);
 void add_create_rows(Catalog& catalog);
 void add_sequence_rows(Catalog& catalog);
 void add_view_rows(Catalog& catalog);
@@ -82,6 +84,9 @@ void add_gather_rows(Catalog& catalog);
 void add_scatter_rows(Catalog& catalog);
 void add_lookup_rows(Catalog& catalog);
 void add_sort_rows(Catalog& catalog);
+void add_scan_rows(Catalog& catalog);
+void add_statistics_rows(Catalog& catalog);
+void add_set_rows(Catalog& catalog);
 void add_random_rows(Catalog& catalog);
 void add_conv_rows(Catalog& catalog);
 void add_pool_rows(Catalog& catalog);

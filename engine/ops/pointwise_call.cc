@@ -52,8 +52,8 @@ absl::StatusOr<PointwiseTypes> types_of(const PointwiseDef& def, const Operands&
       break;
     case TypeRule::kNumeric:
       if (common == DType::kBool) {
-        return runtime_error("[", def.name, "] is not supported for bool tensors; use ",
-                             "logical_not or bitwise_not (~) instead");
+        return not_implemented_error("[", def.name, "] is not supported for bool tensors; use ",
+                                     "logical_not or bitwise_not (~) instead");
       }
       break;
     case TypeRule::kNoBool:

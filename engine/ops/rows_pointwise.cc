@@ -3,27 +3,13 @@
 #include <tuple>
 
 #include "engine/ops/catalog.h"
+#include "engine/ops/pointwise_graph.h"
 
 namespace gradwire {
 namespace {
 
 using expr::E;
 using R = TypeRule;
-
-// A graph of n operands whose `conditions` are kept as bools.
-template <class Fn>
-expr::Graph graph(int n, std::initializer_list<int> conditions, Fn fn) {
-  expr::Builder b;
-  std::vector<E> e;
-  for (int i = 0; i < n; ++i) {
-    bool boolean = false;
-    for (int c : conditions) boolean = boolean || c == i;
-    e.push_back(b.operand(i, boolean));
-  }
-  expr::Graph g = b.finish(fn(e));
-  g.operands = n;
-  return g;
-}
 
 // torch refuses a float alpha for integers: it would be cut off silently.
 absl::Status check_alpha(const Call& call) {
@@ -57,13 +43,15 @@ void add_arithmetic(Catalog& c) {
               R::kPromote, [](E x, E y) { return expr::floor_divide(x, y); });
   c.pointwise(105, "remainder(Operand input, Operand other) -> Tensor",
               "input - other * floor(input / other): Python's %, with the divisor's sign.",
-              R::kPromote, [](E x, E y) { return expr::remainder(x, y); });
-  c.pointwise(106, "fmod(Operand input, Operand other) -> Tensor",
+              R::kPromote, [](E x, E y) { return expr::remainder(x, y); })
+      .check = check_some_tensor;
+  c.pointwise(106, "fmod(Tensor input, Operand other) -> Tensor",
               "C's fmod: the remainder with the dividend's sign.", R::kPromote,
               [](E x, E y) { return expr::fmod(x, y); });
   c.pointwise(107, "pow(Operand input, Operand exponent) -> Tensor", "input ** exponent.",
               R::kPromote, [](E x, E y) { return expr::pow(x, y); })
       .check = [](const Call& call) {
+    GW_RETURN_IF_ERROR(check_some_tensor(call));
     const Attribute& exponent = call.attr(1);
     if (call.in(0) && !is_floating(call.in(0)->dtype) && exponent.is_int() &&
         exponent.as_int() < 0) {
@@ -76,11 +64,11 @@ void add_arithmetic(Catalog& c) {
               [](E x) { return expr::abs(x); });
   c.pointwise(110, "sign(Tensor input) -> Tensor", "-1, 0 or 1.", R::kPromote,
               [](E x) { return expr::sign(x); });
-  c.pointwise(111, "square(Tensor input) -> Tensor", "input * input.", R::kPromote,
+  c.pointwise(111, "square_of_number(Tensor input) -> Tensor", "input * input.", R::kPromote,
               [](E x) { return expr::square(x); });
   c.pointwise(112, "reciprocal(Tensor input) -> Tensor", "1 / input.", R::kPromoteFloat,
               [](E x) { return expr::reciprocal(x); });
-  c.pointwise(113, "rsub(Operand input, Operand other, *, Scalar alpha=1) -> Tensor",
+  c.pointwise(113, "rsub(Tensor input, Operand other, *, Scalar alpha=1) -> Tensor",
               "other - alpha * input.", R::kNoBool, [](E x, E y, E alpha) { return y - alpha * x; })
       .check = check_alpha;
   c.pointwise(114,
@@ -143,14 +131,14 @@ void add_functions(Catalog& c) {
       [](E x) { return expr::round(x); }, R::kPromote);
   unary(
       161, "frac", "input - trunc(input).", [](E x) { return x - expr::trunc(x); }, R::kFloatOnly);
-  c.pointwise(162, "atan2(Operand input, Operand other) -> Tensor",
+  c.pointwise(162, "atan2(Tensor input, Tensor other) -> Tensor",
               "Angle of the point (other, input).", R::kPromoteFloat,
               [](E x, E y) { return expr::atan2(x, y); });
 }
 
 void add_comparisons(Catalog& c) {
   auto compare = [&](uint16_t number, const char* name, const char* doc, Catalog::Binary fn) {
-    c.pointwise(number, std::string(name) + "(Operand input, Operand other) -> Tensor", doc,
+    c.pointwise(number, std::string(name) + "(Tensor input, Operand other) -> Tensor", doc,
                 R::kCompare, fn);
   };
   compare(180, "eq", "input == other, elementwise.", [](E x, E y) { return expr::equal(x, y); });
@@ -161,7 +149,7 @@ void add_comparisons(Catalog& c) {
   compare(184, "gt", "input > other, elementwise.", [](E x, E y) { return x > y; });
   compare(185, "ge", "input >= other, elementwise.", [](E x, E y) { return x >= y; });
   auto logical = [&](uint16_t number, const char* name, Catalog::Binary fn) {
-    c.pointwise(number, std::string(name) + "(Operand input, Operand other) -> Tensor",
+    c.pointwise(number, std::string(name) + "(Tensor input, Tensor other) -> Tensor",
                 "Of the operands' truth values.", R::kLogical, fn);
   };
   logical(186, "logical_and", [](E x, E y) { return expr::logical_and(x, y); });
@@ -190,7 +178,8 @@ E apply(expr::Prim prim, E a, E b) {
 void add_bits(Catalog& c) {
   auto bits = [&](uint16_t number, const char* name, const char* doc, Catalog::Binary fn) {
     c.pointwise(number, std::string(name) + "(Operand input, Operand other) -> Tensor", doc,
-                R::kIntegral, fn);
+                R::kIntegral, fn)
+        .check = check_some_tensor;
   };
   bits(200, "bitwise_and", "input & other; for bool the logical and.",
        [](E x, E y) { return apply(expr::Prim::kBitAnd, x, y); });
@@ -209,6 +198,7 @@ void add_bits(Catalog& c) {
     c.pointwise(number, std::string(name) + "(Operand input, Operand other) -> Tensor", doc,
                 R::kIntegral, prim)
         .check = [](const Call& call) {
+      GW_RETURN_IF_ERROR(check_some_tensor(call));
       for (const Tensor& t : call.inputs) {
         if (t && t->dtype != DType::kBool) return absl::OkStatus();
       }
@@ -221,16 +211,16 @@ void add_bits(Catalog& c) {
 }
 
 void add_choices(Catalog& c) {
-  c.pointwise(220, "minimum(Operand input, Operand other) -> Tensor",
+  c.pointwise(220, "minimum(Tensor input, Tensor other) -> Tensor",
               "The smaller of the two; nan wins.", R::kPromote,
               [](E x, E y) { return expr::minimum(x, y); });
-  c.pointwise(221, "maximum(Operand input, Operand other) -> Tensor",
+  c.pointwise(221, "maximum(Tensor input, Tensor other) -> Tensor",
               "The larger of the two; nan wins.", R::kPromote,
               [](E x, E y) { return expr::maximum(x, y); });
-  c.pointwise(222, "fmin(Operand input, Operand other) -> Tensor",
+  c.pointwise(222, "fmin(Tensor input, Tensor other) -> Tensor",
               "The smaller of the two; nan loses.", R::kPromote,
               [](E x, E y) { return expr::fmin(x, y); });
-  c.pointwise(223, "fmax(Operand input, Operand other) -> Tensor",
+  c.pointwise(223, "fmax(Tensor input, Tensor other) -> Tensor",
               "The larger of the two; nan loses.", R::kPromote,
               [](E x, E y) { return expr::fmax(x, y); });
   // The gradient passes at both bounds, so the bounds are compared and not minimum-ed.
@@ -294,9 +284,14 @@ void add_activations(Catalog& c) {
   c.pointwise(247,
               "nn.functional.hardtanh(Tensor input, Scalar min_val=-1.0, "
               "Scalar max_val=1.0) -> Tensor",
-              "input clipped to [min_val, max_val].", R::kPromote, [](E x, E low, E high) {
+              "input clipped to [min_val, max_val].", R::kPromote,
+              [](E x, E low, E high) {
                 return expr::select(x <= low, low, expr::select(x >= high, high, x));
-              });
+              })
+      .check = [](const Call& call) {
+    if (call.attr(0).as_double() <= call.attr(1).as_double()) return absl::OkStatus();
+    return value_error("min_val cannot be greater than max_val [nn.functional.hardtanh]");
+  };
   c.pointwise(248, "nn.functional.hardsigmoid(Tensor input) -> Tensor", "relu6(input + 3) / 6.",
               R::kFloatOnly, [](E x) {
                 return expr::select(x <= -3.0, 0.0,

@@ -293,14 +293,24 @@ void backward_cumsum(Backward& b) {
   b.set(0, cast(reversed_cumsum(g, b.attr(0).as_int()), b.input_spec(0).dtype));
 }
 
+// Without dividing by x, which may be 0: with P the products so far,
+// dx[k] = P[k - 1] S[k], where S[k] = g[k] + x[k + 1] S[k + 1].
 void backward_cumprod(Backward& b) {
-  // Where no element is 0: reversed cumsum of g * y, divided by x.
-  Tensor x = b.input(0), y = b.output(0);
-  if (b.input_spec(0).sizes.empty()) {
-    b.set(0, b.grad());
+  static const OpRef cumprod("cumprod"), tail("scan_linear_back"), cat("cat"), narrow("narrow");
+  Tensor x = cast(b.input(0), b.output_spec(0).dtype), g = b.grad();
+  const Dims& sizes = b.input_spec(0).sizes;
+  if (sizes.empty() || numel_of(sizes) == 0 || x->poison) {
+    b.set(0, x->poison ? x : cast(g, b.input_spec(0).dtype));
     return;
   }
-  b.set(0, div(reversed_cumsum(mul(b.grad(), y), b.attr(0).as_int()), x));
+  auto rank = static_cast<int64_t>(sizes.size());
+  int64_t dim = (b.attr(0).as_int() + rank) % rank;
+  Dims one = sizes;
+  one[dim] = 1;
+  Tensor head = call(narrow, {x}, {dim, int64_t{0}, sizes[dim] - 1});
+  Tensor shifted = call_list(cat, {full(one, 1, x->dtype), head}, {dim})[0];
+  Tensor before = call(cumprod, {shifted}, {dim, {}});
+  b.set(0, cast(mul(before, call(tail, {x, g}, {dim})), b.input_spec(0).dtype));
 }
 
 }  // namespace
@@ -359,6 +369,12 @@ void add_reduce_rows(Catalog& c) {
                   doc, same, plain, backward_extreme, "same");
     r.saves_inputs = save(0);
     r.saves_outputs = save(0);
+    r.check = [](const Call& call) {
+      if (call.in(0)->numel() > 0 || !call.attr(0).as_ints().empty()) return absl::OkStatus();
+      return runtime_error(call.op->name,
+                           "(): Expected reduction dim to be specified for input.numel() == 0. "
+                           "Specify the reduction dim with the 'dim' argument.");
+    };
   }
   InferFn truth = [](const Call& call, TensorSpecs* out) {
     DType dtype = call.in(0)->dtype == DType::kUInt8 ? DType::kUInt8 : DType::kBool;
@@ -388,17 +404,18 @@ void add_reduce_rows(Catalog& c) {
       backward_var, "same");
   var.saves_inputs = save(0);
   auto& lse = row(
-      428, "logsumexp(Tensor input, int[] dim, bool keepdim=False) -> Tensor",
+      428, "logsumexp_of_float(Tensor input, int[] dim, bool keepdim=False) -> Tensor",
       "log(sum(exp(input))) over dim, without overflow.",
       [](const Call& call, TensorSpecs* out) {
         GW_RETURN_IF_ERROR(float_only(call, call.in(0)->dtype, "logsumexp"));
         return infer_reduce(call, out, call.in(0)->dtype, call.attr(1).as_bool());
       },
       plain, backward_logsumexp, "same");
+  lse.kernel = "logsumexp";
   lse.saves_inputs = save(0);
   lse.saves_outputs = save(0);
   row(
-      429, "count_nonzero(Tensor input) -> Tensor", "How many elements are not zero.",
+      429, "count_nonzero_all(Tensor input) -> Tensor", "How many elements are not zero.",
       [](const Call&, TensorSpecs* out) {
         out->push_back({DType::kInt64, {}, {}});
         return absl::OkStatus();
@@ -408,7 +425,7 @@ void add_reduce_rows(Catalog& c) {
         return absl::OkStatus();
       },
       nullptr, "int64")
-      .shape_rule = "scalar";
+      .kernel = "count_nonzero";
   for (auto [number, name, doc] :
        {std::tuple{uint16_t{430}, "max_dim",
                    "The largest along dim and where: the first of equals."},
@@ -496,12 +513,14 @@ void add_reduce_rows(Catalog& c) {
                      "Running sums along dim; ints and bools give int64.", infer_scan, lower_scan,
                      backward_cumsum, "sum");
   cumsum.shape_rule = "same";
+  cumsum.in_place = true;
   auto& cumprod = row(451, "cumprod(Tensor input, int dim, *, dtype? dtype=None) -> Tensor",
                       "Running products along dim; ints and bools give int64.", infer_scan,
                       lower_scan, backward_cumprod, "sum");
   cumprod.shape_rule = "same";
+  cumprod.in_place = true;
   cumprod.saves_inputs = save(0);
-  cumprod.saves_outputs = save(0);
+  c.keep_internal({"count_nonzero_all", "logsumexp_of_float"});
 }
 
 }  // namespace gradwire

@@ -1,4 +1,5 @@
-// sort, topk, kthvalue, median. Equal elements keep their order, whether asked to or not.
+// sort, topk, kthvalue, median, nanmedian, mode. Equal elements keep their order, whether asked to
+// or not.
 #include <algorithm>
 #include <atomic>
 
@@ -88,6 +89,50 @@ absl::Status topk(const KernelCall& call, Context& context) {
                   });
 }
 
+bool same_key(uint64_t a, uint64_t b) {
+  return a >> 32 == b >> 32;
+}
+bool same_key(const Entry64& a, const Entry64& b) {
+  return a.key == b.key;
+}
+
+bool above(uint64_t a, uint64_t b) {
+  return a >> 32 > b >> 32;
+}
+bool above(const Entry64& a, const Entry64& b) {
+  return a.key > b.key;
+}
+
+// Brings the k-th smallest to place k. Which of equals it is follows from torch's own steps: a
+// pivot of three, then Hoare's partition.
+template <class E>
+void select_entry(E* e, int64_t k, int64_t n) {
+  int64_t low = 0, high = n - 1;
+  while (low < high) {
+    if (high == low + 1) {
+      if (above(e[low], e[high])) std::swap(e[low], e[high]);
+      return;
+    }
+    std::swap(e[low + (high - low) / 2], e[low + 1]);
+    if (above(e[low + 1], e[high])) std::swap(e[low + 1], e[high]);
+    if (above(e[low], e[high])) std::swap(e[low], e[high]);
+    if (above(e[low + 1], e[low])) std::swap(e[low + 1], e[low]);
+    int64_t i = low + 1, j = high;
+    const E pivot = e[low];
+    while (true) {
+      do ++i;
+      while (above(pivot, e[i]));
+      do --j;
+      while (above(e[j], pivot));
+      if (j < i) break;
+      std::swap(e[i], e[j]);
+    }
+    std::swap(e[low], e[j]);
+    if (j <= k) low = i;
+    if (j >= k) high = j - 1;
+  }
+}
+
 absl::Status kthvalue(const KernelCall& call, Context& context) {
   const int64_t k = attribute(call, 0).as_int();
   const int64_t dim = attribute(call, 1).as_int();
@@ -101,9 +146,7 @@ absl::Status kthvalue(const KernelCall& call, Context& context) {
                          " of ", length);
   }
   return by_lines("kthvalue", call, dim, false, k - 1, 1, context,
-                  [k](auto* entries, auto*, int64_t n) {
-                    std::nth_element(entries, entries + k - 1, entries + n);
-                  });
+                  [k](auto* entries, auto*, int64_t n) { select_entry(entries, k - 1, n); });
 }
 
 // NaN sorts last, so a line has one exactly when its largest key is NaN's; then the first wins.
@@ -137,10 +180,55 @@ absl::Status median(const KernelCall& call, Context& context) {
                   });
 }
 
+// The lower median of the elements that are numbers; nan when there is none.
+absl::Status nanmedian(const KernelCall& call, Context& context) {
+  const int64_t dim = attribute(call, 0).as_int();
+  const TensorView& x = call.inputs[0];
+  if (line_length(x, dim) == 0 && call.outputs[0].numel() > 0) {
+    return index_error("[nanmedian] Expected reduction dim ", dim, " to have non-zero size.");
+  }
+  const DType dtype = x.dtype;
+  return by_lines(
+      "nanmedian", call, dim, false, 0, 1, context, [dtype](auto* entries, auto*, int64_t n) {
+        auto* numbers = std::partition(entries, entries + n,
+                                       [dtype](const auto& e) { return !is_nan_entry(e, dtype); });
+        if (numbers == entries) {
+          entries[0] = *std::min_element(entries, entries + n);
+          return;
+        }
+        auto* middle = entries + (numbers - entries - 1) / 2;
+        std::nth_element(entries, middle, numbers);
+        entries[0] = *middle;
+      });
+}
+
+// The most frequent element, of several the smallest, and its last place; nan equals nothing.
+absl::Status mode(const KernelCall& call, Context& context) {
+  const int64_t dim = attribute(call, 0).as_int();
+  const DType dtype = call.inputs[0].dtype;
+  return by_lines(
+      "mode", call, dim, false, 0, 1, context, [dtype](auto* entries, auto* spare, int64_t n) {
+        sort_entries(entries, spare, n);
+        int64_t most = 0, run = 0;
+        auto best = entries[0];
+        for (int64_t i = 0; i < n; ++i) {
+          bool again =
+              i > 0 && same_key(entries[i], entries[i - 1]) && !is_nan_entry(entries[i], dtype);
+          run = again ? run + 1 : 1;
+          if (run <= most) continue;
+          most = run;
+          best = entries[i];
+        }
+        entries[0] = best;
+      });
+}
+
 GW_CPU_KERNEL("sort", sort);
 GW_CPU_KERNEL("topk", topk);
 GW_CPU_KERNEL("kthvalue", kthvalue);
 GW_CPU_KERNEL("median", median);
+GW_CPU_KERNEL("nanmedian", nanmedian);
+GW_CPU_KERNEL("mode", mode);
 
 }  // namespace
 }  // namespace gradwire::cpu

@@ -20,6 +20,7 @@ from . import (
     _overloads_shape,
     _row,
     _rows,
+    _statistics,
 )
 from ._create import (
     arange,
@@ -90,7 +91,6 @@ from ._overloads import (
     index_put_,
     is_floating_point,
     is_tensor,
-    isclose,
     log_softmax,
     max,
     min,
@@ -109,6 +109,15 @@ from ._overloads import (
     where,
 )
 from ._overloads_linalg import block_diag, chain_matmul, einsum, lu, norm, tensordot
+from ._statistics import (
+    gradient,
+    histogram,
+    histogramdd,
+    median,
+    nanmedian,
+    unique,
+    unique_consecutive,
+)
 from .autograd import enable_grad, inference_mode, no_grad, set_grad_enabled
 from .autograd.anomaly_mode import (
     is_anomaly_check_nan_enabled,
@@ -181,6 +190,11 @@ for _name, _of in _aliases.items():
         globals()[_name] = getattr(_ops, _of)
         if hasattr(Tensor, _of) and not hasattr(Tensor, _name):
             setattr(Tensor, _name, getattr(Tensor, _of))
+# Activations that torch has outside of nn.functional too, and as methods.
+for _name in ("celu", "celu_", "selu", "selu_", "threshold", "threshold_", "prelu", "hardshrink"):
+    globals().setdefault(_name, getattr(nn.functional, _name))
+for _name in ("prelu", "hardshrink"):
+    setattr(Tensor, _name, getattr(nn.functional, _name))
 # Methods of torch that are not marked so in the catalog.
 for _name in (
     *("fill_", "uniform_", "normal_", "bernoulli_", "exponential_", "random_", "bernoulli"),
@@ -189,7 +203,12 @@ for _name in (
 ):
     if hasattr(_ops, _name) and not hasattr(Tensor, _name):
         setattr(Tensor, _name, getattr(_ops, _name))
-for _method in (*_overloads.METHODS, *_overloads_linalg.METHODS, *_overloads_shape.METHODS):
+for _method in (
+    *_overloads.METHODS,
+    *_overloads_linalg.METHODS,
+    *_overloads_shape.METHODS,
+    *_statistics.METHODS,
+):
     setattr(Tensor, _method.__name__, _method)
 for _name, _method in _overloads.ALIASES.items():
     setattr(Tensor, _name, _method)

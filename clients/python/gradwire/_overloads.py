@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from . import _dtype, _host, _row
+from . import _host, _row
 from ._call import call, call_
 from ._row import here
 from ._rows import ROWS
@@ -26,14 +26,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = 
             "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
             f"'{rounding_mode}'{here()}"
         )
-    quotient = call(ROWS["true_divide"], (input, other))
-    from ._type_rules import promoted
-
-    made = call(ROWS["trunc"], (quotient,), out)
-    kind = promoted((input, other))
-    return (
-        made if kind is None or kind.category == _dtype.FLOAT or out is not None else made.to(kind)
-    )
+    return call(ROWS["div_trunc"], (input, other), out)
 
 
 def div_(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
@@ -42,7 +35,9 @@ def div_(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
         return call_(ROWS["true_divide"], (input, other))
     if rounding_mode == "floor":
         return call_(ROWS["floor_divide"], (input, other))
-    return input.copy_(div(input, other, rounding_mode=rounding_mode))
+    if rounding_mode == "trunc":
+        return call_(ROWS["div_trunc"], (input, other))
+    return div(input, other, rounding_mode=rounding_mode)
 
 
 divide, divide_ = div, div_
@@ -251,23 +246,7 @@ def numel(input: Any) -> int:
 def allclose(input: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8,
              equal_nan: bool = False) -> bool:  # fmt: skip
     """Whether all elements differ by at most atol + rtol * |other|."""
-    return bool(isclose(input, other, rtol, atol, equal_nan).all())
-
-
-def isclose(input: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8,
-            equal_nan: bool = False) -> Any:  # fmt: skip
-    """True where elements differ by at most atol + rtol * |other|."""
-    if input.dtype is not other.dtype:
-        raise RuntimeError(f"{input.dtype} did not match {other.dtype}{here()}")
-    same = input == other
-    if equal_nan and input.is_floating_point():
-        same = same | ((input != input) & (other != other))
-    near = (input - other).abs() <= atol + (rtol * other).abs()
-    return same | (near & _finite(other))
-
-
-def _finite(x: Any) -> Any:
-    return (x - x) == 0 if x.is_floating_point() else x == x
+    return bool(call(ROWS["isclose"], (input, other, rtol, atol, equal_nan)).all())
 
 
 def equal(input: Any, other: Any) -> bool:
@@ -320,7 +299,7 @@ def scalar_tensor(
 
 METHODS = [
     div, div_, clamp, clamp_, max, min, var, std, split, squeeze, softmax, log_softmax,
-    allclose, isclose, equal, zero_, nonzero, chunk, round, round_, index_put, index_put_,
+    allclose, equal, zero_, nonzero, chunk, round, round_, index_put, index_put_,
 ]  # fmt: skip
 ALIASES = {"divide": div, "divide_": div_, "clip": clamp, "clip_": clamp_}
 

@@ -493,8 +493,21 @@ def _index(row: Any) -> Rule | None:
     return rule
 
 
+def _histogram(row: Any) -> Rule | None:
+    at = _need(row, "edges", "bins")
+    if at is None:
+        return None
+
+    def rule(values: Values) -> Any:
+        edges = [e._sizes() for e in values[at[0]]] or [(int(n) + 1,) for n in values[at[1]]]
+        return [tuple(e[0] - 1 if e else 0 for e in edges), *edges]
+
+    return rule
+
+
 # Ops whose rows name no rule, but whose results this client must count or likes to know.
 _BY_NAME: dict[str, Callable[[Any], Rule | None]] = {
+    "histogram_cells": _histogram,
     "index": _index,
     "argmax": _reduce,
     "argmin": _reduce,

@@ -175,6 +175,104 @@ def softsign_(input: Tensor) -> Any:
     return call_(ROWS["nn.functional.softsign"], (input,))
 
 
+def celu(input: Tensor, alpha: Number = 1.0, *, out: Any = None) -> Any:
+    """input where positive, else alpha * (exp(input / alpha) - 1).
+
+    nn.functional.celu(Tensor input, Scalar alpha=1.0) -> Tensor
+    """
+    return call(ROWS["nn.functional.celu"], (input, alpha), out)
+
+
+def celu_(input: Tensor, alpha: Number = 1.0) -> Any:
+    """`celu` in place: the result is written to `input`."""
+    return call_(ROWS["nn.functional.celu"], (input, alpha))
+
+
+def selu(input: Tensor, *, out: Any = None) -> Any:
+    """s * input where positive, else s * a * (exp(input) - 1), with the constants of self-
+    normalising networks.
+
+        nn.functional.selu(Tensor input) -> Tensor
+    """
+    return call(ROWS["nn.functional.selu"], (input,), out)
+
+
+def selu_(input: Tensor) -> Any:
+    """`selu` in place: the result is written to `input`."""
+    return call_(ROWS["nn.functional.selu"], (input,))
+
+
+def hardshrink(input: Tensor, lambd: Number = 0.5, *, out: Any = None) -> Any:
+    """0 where |input| <= lambd, else input.
+
+    nn.functional.hardshrink(Tensor input, Scalar lambd=0.5) -> Tensor
+    """
+    return call(ROWS["nn.functional.hardshrink"], (input, lambd), out)
+
+
+def hardshrink_(input: Tensor, lambd: Number = 0.5) -> Any:
+    """`hardshrink` in place: the result is written to `input`."""
+    return call_(ROWS["nn.functional.hardshrink"], (input, lambd))
+
+
+def softshrink(input: Tensor, lambd: Number = 0.5, *, out: Any = None) -> Any:
+    """input drawn toward 0 by lambd, 0 where |input| <= lambd.
+
+    nn.functional.softshrink(Tensor input, Scalar lambd=0.5) -> Tensor
+    """
+    return call(ROWS["nn.functional.softshrink"], (input, lambd), out)
+
+
+def softshrink_(input: Tensor, lambd: Number = 0.5) -> Any:
+    """`softshrink` in place: the result is written to `input`."""
+    return call_(ROWS["nn.functional.softshrink"], (input, lambd))
+
+
+def tanhshrink(input: Tensor, *, out: Any = None) -> Any:
+    """input - tanh(input).
+
+    nn.functional.tanhshrink(Tensor input) -> Tensor
+    """
+    return call(ROWS["nn.functional.tanhshrink"], (input,), out)
+
+
+def tanhshrink_(input: Tensor) -> Any:
+    """`tanhshrink` in place: the result is written to `input`."""
+    return call_(ROWS["nn.functional.tanhshrink"], (input,))
+
+
+def threshold(input: Tensor, threshold: Number, value: Number, *, out: Any = None) -> Any:
+    """input where above threshold, else value.
+
+    nn.functional.threshold(Tensor input, Scalar threshold, Scalar value) -> Tensor
+    """
+    return call(ROWS["nn.functional.threshold"], (input, threshold, value), out)
+
+
+def threshold_(input: Tensor, threshold: Number, value: Number) -> Any:
+    """`threshold` in place: the result is written to `input`."""
+    return call_(ROWS["nn.functional.threshold"], (input, threshold, value))
+
+
+def prelu(input: Tensor, weight: Tensor) -> Any:
+    """input where positive, else weight * input; weight has one element or one for each channel
+    (dim 1).
+
+        nn.functional.prelu(Tensor input, Tensor weight) -> Tensor
+    """
+    return call(ROWS["nn.functional.prelu"], (input, weight))
+
+
+def glu(input: Tensor, dim: int = -1, *, axis: Any = None) -> Any:
+    """The first half of input along dim times sigmoid of the second half.
+
+    nn.functional.glu(Tensor input, int dim=-1) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["nn.functional.glu"], (input, dim))
+
+
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
     """input @ weight.T + bias.
 

@@ -42,7 +42,7 @@ def _activation(name: str) -> Any:
 
 
 for _name in ("relu", "silu", "hardsigmoid", "hardswish", "mish", "sigmoid", "tanh",
-              "logsigmoid", "softsign"):  # fmt: skip
+              "logsigmoid", "softsign", "selu", "tanhshrink"):  # fmt: skip
     if _row_of(f"nn.functional.{_name}", _name) is not None:
         globals()[_name] = _activation(_name)
 
@@ -60,6 +60,18 @@ def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
     return call_(row, (input, alpha)) if inplace else call(row, (input, alpha))
 
 
+def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
+    """input where positive, else alpha * (exp(input / alpha) - 1)."""
+    row = ROWS["nn.functional.celu"]
+    return call_(row, (input, alpha)) if inplace else call(row, (input, alpha))
+
+
+def threshold(input: Any, threshold: float, value: float, inplace: bool = False) -> Any:
+    """input where above threshold, else value."""
+    row, values = ROWS["nn.functional.threshold"], (input, threshold, value)
+    return call_(row, values) if inplace else call(row, values)
+
+
 def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
     """input clipped to [min_val, max_val]."""
     row, values = ROWS["nn.functional.hardtanh"], (input, min_val, max_val)
@@ -69,6 +81,20 @@ def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: b
 def relu6(input: Any, inplace: bool = False) -> Any:
     """input clipped to [0, 6]."""
     return hardtanh(input, 0.0, 6.0, inplace)
+
+
+def _in_place(function: Any) -> Any:
+    def written(input: Any, *args: Any, **named: Any) -> Any:
+        return function(input, *args, inplace=True, **named)
+
+    written.__name__ = function.__name__ + "_"
+    written.__doc__ = f"`{function.__name__}` in place."
+    return written
+
+
+relu_, selu_ = _in_place(globals()["relu"]), _in_place(globals()["selu"])
+celu_, elu_, leaky_relu_ = _in_place(celu), _in_place(elu), _in_place(leaky_relu)
+hardtanh_, threshold_ = _in_place(hardtanh), _in_place(threshold)
 
 
 def gelu(input: Any, approximate: str = "none") -> Any:

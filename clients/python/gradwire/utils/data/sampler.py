@@ -101,8 +101,7 @@ class WeightedRandomSampler(Sampler):
         self.weights = np.asarray(weights, dtype=np.float64)
         if self.weights.ndim != 1:
             raise ValueError(
-                "weights should be a 1d sequence but given weights have shape "
-                f"{self.weights.shape}"
+                f"weights should be a 1d sequence but given weights have shape {self.weights.shape}"
             )
         self.num_samples, self.replacement, self.generator = num_samples, replacement, generator
 
