@@ -29,6 +29,18 @@ std::vector<Id> SessionClient::send(std::string_view op, std::vector<Id> inputs,
                                     AttributeList attributes, int outputs, Form form) {
   std::vector<Id> ids;
   for (int i = 0; i < outputs; ++i) ids.push_back(Id{kSlot} << 48 | next_id_++);
+  command(op, inputs, attributes, ids, form);
+  return ids;
+}
+
+void SessionClient::out(std::string_view op, std::vector<Id> inputs, AttributeList attributes,
+                        std::vector<Id> outs) {
+  command(op, inputs, attributes, outs, Form::kOut);
+}
+
+void SessionClient::command(std::string_view op, const std::vector<Id>& inputs,
+                            const AttributeList& attributes, const std::vector<Id>& outputs,
+                            Form form) {
   std::string tape;
   if (!attributes.empty()) {
     tape.push_back(static_cast<char>(attributes.size()));
@@ -40,11 +52,10 @@ std::vector<Id> SessionClient::send(std::string_view op, std::vector<Id> inputs,
   command.op = row ? row->number : 0xffff;
   command.form = form;
   command.inputs = inputs;
-  command.outputs = ids;
+  command.outputs = outputs;
   command.tape = {reinterpret_cast<const uint8_t*>(tape.data()), tape.size()};
   command.site = &site_;
   run(command);
-  return ids;
 }
 
 void SessionClient::run(const Command& command) {

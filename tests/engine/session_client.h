@@ -34,6 +34,9 @@ class SessionClient : public ReplySink {
   void in_place(std::string_view op, std::vector<Id> inputs, AttributeList attributes = {}) {
     send(op, std::move(inputs), std::move(attributes), 0, Form::kInPlace);
   }
+  // Writes `outs` instead of making outputs.
+  void out(std::string_view op, std::vector<Id> inputs, AttributeList attributes,
+           std::vector<Id> outs);
   void release(std::vector<Id> ids) { send("session.release", std::move(ids), {}, 0); }
 
   Id constant(DType dtype, const IntList& shape, const void* data, size_t bytes);
@@ -56,6 +59,8 @@ class SessionClient : public ReplySink {
   uint64_t number() const { return number_; }
 
  private:
+  void command(std::string_view op, const std::vector<Id>& inputs, const AttributeList& attributes,
+               const std::vector<Id>& outputs, Form form);
   void run(const Command& command);
 
   std::unique_ptr<SessionState> state_;

@@ -1,0 +1,81 @@
+"""Runs a recorded program of tensor ops against a module that mirrors torch."""
+
+import numpy as np
+
+KEPT = 8  # the last values of a program that are compared
+
+# Relative, and absolute per unit of the largest value; a program is as exact as its least exact
+# dtype.
+TOLERANCE = {"float64": 1e-9, "float32": 2e-4, "float16": 2e-2}
+
+
+def scope(torch, inputs):
+    """Names for a program's lines: torch, v0, v1, ..."""
+    names = {"torch": torch}
+    for i, (values, grad) in enumerate(inputs):
+        tensor = torch.tensor(values if values.ndim else values[()])
+        if grad:
+            leaf = tensor.requires_grad_(True)
+            names[f"leaf{i}"] = leaf
+            tensor = leaf * 1  # in-place writes are for tensors that are no leaves
+        names[f"v{i}"] = tensor
+    return names
+
+
+def run(torch, lines, inputs):
+    """The program's last values ("v12") and its leaves' gradients ("grad0"), as numpy arrays.
+
+    "raises" is the class of the error of its backward, where that is what it gives.
+    """
+    names = scope(torch, inputs)
+    # Chained and augmented assignments name what they write.
+    exec("\n".join(lines), names)
+    values = [name for name in names if name[0] == "v" and name[1:].isdigit()]
+    kept = sorted(values, key=lambda name: int(name[1:]))[-KEPT:]
+    result = {name: _numpy(torch, names[name]) for name in kept}
+    roots = [names[name] for name in values if names[name].requires_grad]
+    leaves = {i: names[f"leaf{i}"] for i in range(len(inputs)) if f"leaf{i}" in names}
+    if not roots:
+        return result
+    loss = sum(root.double().mean() for root in roots if root.numel())
+    try:
+        loss.backward()
+    except Exception as error:
+        result["raises"] = type(error).__name__
+        return result
+    for i, leaf in leaves.items():
+        if leaf.grad is not None:
+            result[f"grad{i}"] = _numpy(torch, leaf.grad)
+    return result
+
+
+def _numpy(torch, tensor):
+    return np.array(tensor.detach().numpy())
+
+
+def differences(got, want, strict=1.0):
+    """What differs, as text; "" when nothing does."""
+    if got.get("raises", "") != want.get("raises", ""):
+        return f"backward raises {got.get('raises') or 'nothing'}, want {want.get('raises') or 'nothing'}"
+    if got.keys() != want.keys():
+        return f"gives {sorted(got)}, want {sorted(want)}"
+    kinds = {str(value.dtype) for value in want.values() if not isinstance(value, str)}
+    tolerance = strict * max(
+        (TOLERANCE[kind] for kind in kinds if kind in TOLERANCE), default=1e-9
+    )
+    for name, value in want.items():
+        if name == "raises":
+            continue
+        mine = got[name]
+        if mine.shape != value.shape or mine.dtype != value.dtype:
+            return f"{name} is {mine.dtype}{list(mine.shape)}, want {value.dtype}{list(value.shape)}"
+        if value.dtype.kind == "f":
+            finite = np.abs(value[np.isfinite(value)])
+            scale = tolerance * max(1.0, float(finite.max()) if finite.size else 1.0)
+            same = np.isclose(mine, value, rtol=tolerance, atol=scale, equal_nan=True)
+        else:
+            same = mine == value
+        if not np.all(same):
+            at = tuple(int(i) for i in np.argwhere(~np.asarray(same))[0])
+            return f"{name}{list(at)} is {mine[at]}, want {value[at]}"
+    return ""
