@@ -56,7 +56,8 @@ Tensors make_conv2d(const Call& call) {
   if (kernel.size() != 2) {
     return {poisoned(value_error("kernel_size must have 2 entries, got ", kernel.size()))};
   }
-  double fan_in = static_cast<double>(in / groups * kernel[0] * kernel[1]);
+  double fan_in = static_cast<double>(in / groups) * static_cast<double>(kernel[0]) *
+                  static_cast<double>(kernel[1]);
   double bound = fan_in > 0 ? 1 / std::sqrt(fan_in) : 0;
   Tensors state{uniform({out, in / groups, kernel[0], kernel[1]}, bound, dtype)};
   if (call.attr(7).as_bool()) state.push_back(uniform({out}, bound, dtype));
