@@ -211,10 +211,9 @@ void Sessions::end(const std::shared_ptr<Session>& session, const absl::Status& 
 }
 
 void Sessions::bury(std::shared_ptr<Session> session) {
-  {
-    std::lock_guard lock(mutex_);
-    graves_.push_back(std::move(session));
-  }
+  // Under the lock: once the housekeeper has seen the last grave, wake_ may be gone.
+  std::lock_guard lock(mutex_);
+  graves_.push_back(std::move(session));
   wake_.notify_all();
 }
 

@@ -4,8 +4,6 @@
 
 namespace gradwire {
 
-AutogradMeta::AutogradMeta() = default;
-AutogradMeta::~AutogradMeta() = default;
 TensorImpl::TensorImpl() = default;
 TensorImpl::~TensorImpl() = default;
 

@@ -14,6 +14,7 @@
 
 namespace gradwire {
 
+class AutogradMetas;
 class Node;
 class TensorImpl;
 
@@ -22,8 +23,11 @@ using Tensors = absl::InlinedVector<Tensor, 4>;
 
 // Autograd state of a tensor that takes part in a graph; absent otherwise.
 struct AutogradMeta : Recycled<AutogradMeta> {
-  AutogradMeta();
+  explicit AutogradMeta(AutogradMetas& all);
+  // Frees long chains of gradients without recursion.
   ~AutogradMeta();
+  AutogradMeta(const AutogradMeta&) = delete;
+  AutogradMeta& operator=(const AutogradMeta&) = delete;
 
   bool requires_grad = false;        // of a leaf; a tensor with grad_fn always requires grad
   Ref<Node> grad_fn;                 // the node that made it; null for a leaf
@@ -36,6 +40,30 @@ struct AutogradMeta : Recycled<AutogradMeta> {
   // A differentiable view knows its base, for in-place writes through it.
   Tensor base;
   uint32_t base_version = 0;  // the storage's version when grad_fn was made (views only)
+
+ private:
+  friend class AutogradMetas;
+  void unlink();
+  AutogradMeta* next_ = nullptr;
+  AutogradMeta** link_ = nullptr;  // what points to this one; null: in no list
+};
+
+// The autograd states of a session. Tensors can keep each other alive: a gradient with a graph
+// leads back to its leaf, and a client may assign a tensor as its own gradient. As in torch, such
+// tensors stay when they are released; the end of the session frees them. On the strand only.
+class AutogradMetas {
+ public:
+  AutogradMetas() = default;
+  ~AutogradMetas() { clear(); }
+  AutogradMetas(const AutogradMetas&) = delete;
+  AutogradMetas& operator=(const AutogradMetas&) = delete;
+
+  // Cuts every tensor of the session off from its graph, gradient and base.
+  void clear();
+
+ private:
+  friend struct AutogradMeta;
+  AutogradMeta* first_ = nullptr;
 };
 
 class TensorImpl : public RefCounted, public Recycled<TensorImpl> {
@@ -62,11 +90,15 @@ class TensorImpl : public RefCounted, public Recycled<TensorImpl> {
 
   bool requires_grad() const { return autograd && (autograd->requires_grad || autograd->grad_fn); }
   bool is_leaf() const { return !autograd || !autograd->grad_fn; }
+  // Makes it when there is none, for the session of the command in hand.
   AutogradMeta& meta() {
-    if (!autograd) autograd = std::make_unique<AutogradMeta>();
+    if (!autograd) make_meta();
     return *autograd;
   }
   std::string text() const;  // "float32[2, 3]", for messages
+
+ private:
+  void make_meta();
 };
 
 }  // namespace gradwire

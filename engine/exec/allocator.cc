@@ -5,8 +5,23 @@
 #include "engine/exec/drain.h"
 #include "kernels/error.h"
 
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#endif
+
 namespace gradwire {
 namespace {
+
+// AddressSanitizer sees every touch of the CPU's blocks beyond the first `bytes` of them. Other
+// backends may work on a block after its release.
+void open_block([[maybe_unused]] const Backend& backend, [[maybe_unused]] const Block& block,
+                [[maybe_unused]] size_t bytes) {
+#ifdef __SANITIZE_ADDRESS__
+  if (backend.device_type() != "cpu") return;
+  ASAN_POISON_MEMORY_REGION(block.data, block.bytes);
+  ASAN_UNPOISON_MEMORY_REGION(block.data, bytes);
+#endif
+}
 
 std::string mebibytes(uint64_t bytes) {
   return absl::StrCat(static_cast<double>(bytes * 100 / (1 << 20)) / 100.0, " MiB");
@@ -45,11 +60,12 @@ absl::StatusOr<Block> Allocator::allocate(size_t bytes, Account& account) {
   std::unique_lock lock(mutex_);
   auto& list = free_[class_index(size)];
   if (!list.empty()) {
-    void* data = list.back();
+    Block block{list.back(), size};
     list.pop_back();
     cached_ -= size;
     used_ += size;
-    return Block{data, size};
+    open_block(backend_, block, bytes);
+    return block;
   }
   used_ += size;  // claimed before the lock goes, so that others see it
   bool over = limit_ && used_ > limit_;
@@ -73,11 +89,14 @@ absl::StatusOr<Block> Allocator::allocate(size_t bytes, Account& account) {
                      mebibytes(account.used()),
                      ". Release tensors (del), use a smaller batch, or wait for other sessions."));
   }
-  return Block{data, size};
+  Block block{data, size};
+  open_block(backend_, block, bytes);
+  return block;
 }
 
 void Allocator::deallocate(void* data, size_t block_bytes, Account& account) {
   account.release(block_bytes);
+  open_block(backend_, {data, block_bytes}, 0);
   std::lock_guard lock(mutex_);
   used_ -= block_bytes;
   cached_ += block_bytes;
@@ -98,7 +117,10 @@ void Allocator::trim() {
   for (int exponent = 6; exponent < 64; ++exponent) {
     for (int fraction = 0; fraction < 8; ++fraction) {
       size_t size = (size_t{1} << exponent) + ((size_t{1} << exponent) / 8) * fraction;
-      for (void* block : blocks[exponent * 8 + fraction]) backend_.deallocate(block, size);
+      for (void* data : blocks[exponent * 8 + fraction]) {
+        open_block(backend_, {data, size}, size);
+        backend_.deallocate(data, size);
+      }
     }
   }
 }

@@ -2,6 +2,7 @@
 // poisoned tensors, so that formulas stay formulas.
 #pragma once
 
+#include <atomic>
 #include <initializer_list>
 #include <string_view>
 
@@ -20,13 +21,17 @@ class OpRef {
  public:
   explicit OpRef(const char* name) : name_(name) {}
   const OpDef* get() const {
-    if (!op_) op_ = Catalog::get().find(name_);
-    return op_;
+    const OpDef* op = op_.load(std::memory_order_relaxed);
+    if (!op) {
+      op = Catalog::get().find(name_);
+      op_.store(op, std::memory_order_relaxed);
+    }
+    return op;
   }
 
  private:
   const char* name_;
-  mutable const OpDef* op_ = nullptr;
+  mutable std::atomic<const OpDef*> op_{nullptr};  // strands of several sessions fill it in
 };
 
 // Calls with attributes by slot; missing trailing ones get their defaults.

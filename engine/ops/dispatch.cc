@@ -88,12 +88,12 @@ Progress apply_measured(Slot& slot, Call call, const Command& command) {
     finish_op(slot, command, invoke(std::move(call)));
     return make_room(slot);
   }
-  // The command's spans end with apply(): keep what is needed.
+  // The command's spans end with apply(): keep what is needed. Its tensors stay on the strand: the
+  // executor, which may be the last to let go of a task, gets a place for the values alone.
   struct Pending {
     Call call;
     std::vector<uint64_t> outputs;
     Command command;
-    std::vector<Task::ReadBlock> blocks;
   };
   auto pending = std::make_shared<Pending>();
   pending->call = std::move(call);
@@ -106,13 +106,14 @@ Progress apply_measured(Slot& slot, Call call, const Command& command) {
   auto task = std::make_unique<Task>();
   task->kind = TaskKind::kRead;
   for (const Tensor& t : asked) task->inputs.push_back(operand_of(t));
-  task->on_values = [pending, wake = slot.wake](std::vector<Task::ReadBlock> blocks) {
-    pending->blocks = std::move(blocks);
+  auto blocks = std::make_shared<std::vector<Task::ReadBlock>>();
+  task->on_values = [blocks, wake = slot.wake](std::vector<Task::ReadBlock> read) {
+    *blocks = std::move(read);
     wake();
   };
-  slot.continuation = [&slot, pending] {
+  slot.continuation = [&slot, pending, blocks] {
     Tensors results;
-    for (const Task::ReadBlock& block : pending->blocks) {
+    for (const Task::ReadBlock& block : *blocks) {
       if (block.error) {
         results = {poisoned(block.error)};
         break;

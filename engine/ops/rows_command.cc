@@ -151,8 +151,10 @@ Progress upload(Slot& slot, const Call& call, const Command& command) {
   auto transfer = static_cast<uint64_t>(call.attr(0).as_int());
   auto upload = slot.session.uploads.get(slot.number, transfer);
   if (!upload.ok()) return refuse(slot, command, upload.status());
-  Tensor t = new_tensor({call.attr(1).as_dtype(), Dims(sizes.begin(), sizes.end()), {}});
-  t->inference = call.attr(3).as_bool();
+  DType dtype = call.attr(1).as_dtype();
+  // A bool is one byte, 0 or 1; what comes may be any.
+  DType sent = dtype == DType::kBool ? DType::kUInt8 : dtype;
+  Tensor t = new_tensor({sent, Dims(sizes.begin(), sizes.end()), {}});
   auto task = std::make_unique<Task>();
   task->kind = TaskKind::kCopyIn;
   task->upload = *upload;
@@ -161,7 +163,9 @@ Progress upload(Slot& slot, const Call& call, const Command& command) {
     session->uploads.drop(number, transfer);
   };
   slot.push(std::move(task));
-  return define(slot, command, t);
+  Tensor made = cast(t, dtype);
+  made->inference = call.attr(3).as_bool();
+  return define(slot, command, std::move(made));
 }
 
 Progress constant(Slot& slot, const Call& call, const Command& command) {

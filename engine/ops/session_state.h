@@ -31,6 +31,8 @@ class SessionState {
   std::shared_ptr<TaskQueue> queue;  // any thread
   Uploads uploads;                   // any thread
 
+  AutogradMetas autograd;  // ends after the handles
+
   // Handles. A released or unknown id finds nothing.
   absl::flat_hash_map<uint64_t, Tensor> tensors;
   absl::flat_hash_map<uint64_t, std::unique_ptr<Optimizer>> optimizers;

@@ -9,7 +9,11 @@ namespace {
 
 constexpr size_t kAlignment = 64;
 constexpr size_t kSmallest = size_t{1} << 20;
+#ifdef __SANITIZE_ADDRESS__
+constexpr size_t kKept = 0;  // the sanitizer must see where each block ends
+#else
 constexpr size_t kKept = size_t{32} << 20;  // the most a thread keeps between calls
+#endif
 
 struct Arena {
   char* base = nullptr;

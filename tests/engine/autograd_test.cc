@@ -172,6 +172,52 @@ TEST_F(AutogradTest, LongGraphsAreFreedWithoutRecursion) {
   EXPECT_EQ(c.read_floats(x), (std::vector<float>{1}));
 }
 
+TEST_F(AutogradTest, LongChainsOfGradientsAreFreedWithoutRecursion) {
+  constexpr int kTensors = 200000;
+  Id x = c.floats({1}, {1});
+  for (int i = 0; i < kTensors; ++i) {
+    Id next = c.floats({1}, {1});
+    c.send("session.set_grad", {next, x}, {}, 0);
+    c.release({x});
+    x = next;
+  }
+  c.release({x});
+  Id y = c.floats({1}, {2});
+  EXPECT_EQ(c.read_floats(y), (std::vector<float>{2}));
+  c.release({y});
+  c.send("session.synchronize", {}, {}, 0);
+  c.answer();
+  EXPECT_EQ(c.state().account->used(), 0u);
+}
+
+// Tensors that lead back to themselves outlive their handles, but not the session.
+TEST_F(AutogradTest, TheEndOfASessionFreesCycles) {
+  auto other = std::make_unique<SessionClient>(*worker_);
+  auto leaf = [&] {
+    Id id = other->floats({2}, {1, 2});
+    other->send("session.requires_grad_", {id}, {true}, 0);
+    return id;
+  };
+  Id x = leaf(), y = leaf(), z = leaf();
+  other->send("session.set_grad", {x, x}, {}, 0);
+  other->send("session.set_grad", {y, z}, {}, 0);
+  other->send("session.set_grad", {z, other->call("slice", {y}, {0, 0, 2, 1})}, {}, 0);
+  // A gradient with a graph.
+  Id w = leaf();
+  Id square = other->call("sum", {other->call("mul", {other->call("mul", {w, w}), w})});
+  other->send("session.backward", {square}, {1, 0, 0, {}, true}, 0);
+  // A leaf whose base was made from it.
+  Id base = other->floats({2}, {0, 0});
+  Id part = other->call("slice", {base}, {0, 0, 2, 1});
+  other->send("session.requires_grad_", {part}, {true}, 0);
+  other->in_place("add", {base, part}, {{}, {}, 1});
+  EXPECT_TRUE(other->refused().empty());
+  EXPECT_EQ(other->read_floats(w), (std::vector<float>{1, 2}));
+  EXPECT_GT(worker_->allocator().used(), 0u);
+  other.reset();
+  EXPECT_EQ(worker_->allocator().used(), 0u);
+}
+
 TEST_F(AutogradTest, AStepIsAllOrNothingAcrossGroups) {
   Id good = leaf({2}, {1, 2}), bad = leaf({2, 2}, {1, 2, 3, 4});
   Id opt = c.call("optim.Adam", {good}, {0.5});

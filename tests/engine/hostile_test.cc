@@ -172,6 +172,21 @@ TEST(Hostile, EveryRowWithEveryKindOfArgument) {
   }
 }
 
+// A mask's true elements are counted as often as they are written.
+TEST(Hostile, UploadedBoolsAreZeroOrOne) {
+  auto worker = std::move(Worker::create({.threads = 1}).value());
+  SessionClient c(*worker);
+  Id mask = c.call("session.upload", {}, {1, DType::kBool, IntList{4}});
+  auto upload = c.state().uploads.get(1, 1);
+  ASSERT_TRUE(upload.ok());
+  ASSERT_TRUE((*upload)->start(4, c.state().account).ok());
+  ASSERT_TRUE((*upload)->write(0, "\x00\x02\xff\x01", 4).ok());
+  HostTensor value = c.read(mask);
+  ASSERT_FALSE(value.error);
+  EXPECT_EQ(*value.data, std::string("\x00\x01\x01\x01", 4));
+  EXPECT_EQ(c.read(c.call("nonzero", {mask})).sizes, (Dims{3, 1}));
+}
+
 // Geometry that would reach beyond the tensor's memory.
 TEST(Hostile, ViewsStayInsideTheirStorage) {
   constexpr int64_t most = std::numeric_limits<int64_t>::max();

@@ -102,7 +102,7 @@ std::vector<float> SessionClient::read_floats(Id id) {
   std::vector<float> floats;
   if (!value.data || value.dtype != DType::kFloat32) return floats;
   floats.resize(value.data->size() / sizeof(float));
-  std::memcpy(floats.data(), value.data->data(), value.data->size());
+  if (!floats.empty()) std::memcpy(floats.data(), value.data->data(), value.data->size());
   return floats;
 }
 
