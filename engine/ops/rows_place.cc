@@ -141,80 +141,6 @@ Tensors compose_as_strided_scatter(const Call& call) {
                           offset)};
 }
 
-// --- padding -------------------------------------------------------------------------------------
-
-// A block of `value` that keeps the order of dimensions of x.
-Tensor block_like(const Tensor& x, const Dims& sizes, const Attribute& value) {
-  static const OpRef full("full");
-  IntList order = layout_of(x), inner, back(order.size());
-  for (size_t i = 0; i < order.size(); ++i) {
-    inner.push_back(sizes[order[i]]);
-    back[order[i]] = static_cast<int64_t>(i);
-  }
-  Tensor block = call(full, {}, {inner, value, x->dtype});
-  return block->poison ? block : permute(block, std::move(back));
-}
-
-Tensors compose_constant_pad(const Call& call) {
-  const IntList& pad = call.attr(0).as_ints();
-  Tensor x = call.in(0);
-  size_t rank = x->sizes.size();
-  if (pad.size() % 2) {
-    return {
-        poisoned(runtime_error("Length of pad must be even but instead it equals ", pad.size()))};
-  }
-  if (pad.size() / 2 > rank) {
-    return {
-        poisoned(runtime_error("Length of pad should be no more than twice the number of "
-                               "dimensions of the input. Pad length is ",
-                               pad.size(), "while the input has ", rank, "dimensions."))};
-  }
-  bool grows = false;
-  Dims sizes = x->sizes;
-  IntList before(rank, 0);
-  for (size_t i = 0; i < pad.size() / 2; ++i) {
-    size_t d = rank - 1 - i;
-    int64_t low = pad[2 * i], high = pad[2 * i + 1];
-    int64_t have = x->sizes[d], cut_low = low < 0 ? low : 0, cut_high = high < 0 ? high : 0;
-    int64_t kept;
-    if (__builtin_add_overflow(have + cut_low, cut_high, &kept) || kept < 0) {
-      return {poisoned(runtime_error("The input size ", have, ", plus negative padding ", low,
-                                     " and ", high,
-                                     " resulted in a negative output size, which is invalid. "
-                                     "Check dimension ",
-                                     d, " of your input."))};
-    }
-    if (cut_low || cut_high) x = gradwire::call(kNarrow, {x}, {int64_t(d), -cut_low, kept});
-    if (x->poison) return {x};
-    if (__builtin_add_overflow(kept, low - cut_low, &sizes[d]) ||
-        __builtin_add_overflow(sizes[d], high - cut_high, &sizes[d])) {
-      return {poisoned(runtime_error("[constant_pad_nd] padding ", low, " and ", high,
-                                     " is more than a tensor can hold"))};
-    }
-    before[d] = low - cut_low;
-    grows = grows || sizes[d] != kept;
-  }
-  if (!grows) return {clone(x)};
-  Formula cut = [before, inner = x->sizes](const Tensor& whole) {
-    Tensor part = whole;
-    for (size_t d = 0; d < inner.size() && !part->poison; ++d) {
-      if (part->sizes[d] == inner[d]) continue;
-      part = gradwire::call(kNarrow, {part}, {int64_t(d), before[d], inner[d]});
-    }
-    return part;
-  };
-  static const OpRef copy("copy_");
-  Tensor out;
-  {
-    GradMode off(false);
-    out = block_like(x, sizes, call.attr(1));
-    if (out->poison) return {out};
-    Tensor written = call_in_place(copy, {cut(out), detached(x)});
-    if (written->poison) return {written};
-  }
-  return {with_gradient("constant_pad_nd", out, {x}, {cut})};
-}
-
 }  // namespace
 
 void add_place_rows(Catalog& c) {
@@ -254,11 +180,6 @@ void add_place_rows(Catalog& c) {
             "input with src in the place of as_strided(size, stride, storage_offset).",
             compose_as_strided_scatter)
       .shape_rule = "same";
-  composite(410, "constant_pad_nd(Tensor input, int[] pad, Scalar value=0) -> Tensor",
-            "value around input: before and after the last dimension, then the one before it; "
-            "negative numbers cut off.",
-            compose_constant_pad)
-      .method = false;
 }
 
 }  // namespace gradwire

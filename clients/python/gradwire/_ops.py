@@ -100,15 +100,15 @@ def remainder_(input: Tensor | Number, other: Tensor | Number) -> Any:
     return call_(ROWS["remainder"], (input, other))
 
 
-def fmod(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Any:
+def fmod(input: Tensor, other: Tensor | Number, *, out: Any = None) -> Any:
     """C's fmod: the remainder with the dividend's sign.
 
-    fmod(Operand input, Operand other) -> Tensor
+    fmod(Tensor input, Operand other) -> Tensor
     """
     return call(ROWS["fmod"], (input, other), out)
 
 
-def fmod_(input: Tensor | Number, other: Tensor | Number) -> Any:
+def fmod_(input: Tensor, other: Tensor | Number) -> Any:
     """`fmod` in place: the result is written to `input`."""
     return call_(ROWS["fmod"], (input, other))
 
@@ -165,19 +165,6 @@ def sign_(input: Tensor) -> Any:
     return call_(ROWS["sign"], (input,))
 
 
-def square(input: Tensor, *, out: Any = None) -> Any:
-    """input * input.
-
-    square(Tensor input) -> Tensor
-    """
-    return call(ROWS["square"], (input,), out)
-
-
-def square_(input: Tensor) -> Any:
-    """`square` in place: the result is written to `input`."""
-    return call_(ROWS["square"], (input,))
-
-
 def reciprocal(input: Tensor, *, out: Any = None) -> Any:
     """1 / input.
 
@@ -191,17 +178,15 @@ def reciprocal_(input: Tensor) -> Any:
     return call_(ROWS["reciprocal"], (input,))
 
 
-def rsub(
-    input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1, out: Any = None
-) -> Any:
+def rsub(input: Tensor, other: Tensor | Number, *, alpha: Number = 1, out: Any = None) -> Any:
     """other - alpha * input.
 
-    rsub(Operand input, Operand other, *, Scalar alpha=1) -> Tensor
+    rsub(Tensor input, Operand other, *, Scalar alpha=1) -> Tensor
     """
     return call(ROWS["rsub"], (input, other, alpha), out)
 
 
-def rsub_(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1) -> Any:
+def rsub_(input: Tensor, other: Tensor | Number, *, alpha: Number = 1) -> Any:
     """`rsub` in place: the result is written to `input`."""
     return call_(ROWS["rsub"], (input, other, alpha))
 
@@ -665,132 +650,132 @@ def frac_(input: Tensor) -> Any:
     return call_(ROWS["frac"], (input,))
 
 
-def atan2(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Any:
+def atan2(input: Tensor, other: Tensor, *, out: Any = None) -> Any:
     """Angle of the point (other, input).
 
-    atan2(Operand input, Operand other) -> Tensor
+    atan2(Tensor input, Tensor other) -> Tensor
     """
     return call(ROWS["atan2"], (input, other), out)
 
 
-def atan2_(input: Tensor | Number, other: Tensor | Number) -> Any:
+def atan2_(input: Tensor, other: Tensor) -> Any:
     """`atan2` in place: the result is written to `input`."""
     return call_(ROWS["atan2"], (input, other))
 
 
-def eq(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Any:
+def eq(input: Tensor, other: Tensor | Number, *, out: Any = None) -> Any:
     """input == other, elementwise.
 
-    eq(Operand input, Operand other) -> Tensor
+    eq(Tensor input, Operand other) -> Tensor
     """
     return call(ROWS["eq"], (input, other), out)
 
 
-def eq_(input: Tensor | Number, other: Tensor | Number) -> Any:
+def eq_(input: Tensor, other: Tensor | Number) -> Any:
     """`eq` in place: the result is written to `input`."""
     return call_(ROWS["eq"], (input, other))
 
 
-def ne(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Any:
+def ne(input: Tensor, other: Tensor | Number, *, out: Any = None) -> Any:
     """input != other, elementwise.
 
-    ne(Operand input, Operand other) -> Tensor
+    ne(Tensor input, Operand other) -> Tensor
     """
     return call(ROWS["ne"], (input, other), out)
 
 
-def ne_(input: Tensor | Number, other: Tensor | Number) -> Any:
+def ne_(input: Tensor, other: Tensor | Number) -> Any:
     """`ne` in place: the result is written to `input`."""
     return call_(ROWS["ne"], (input, other))
 
 
-def lt(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Any:
+def lt(input: Tensor, other: Tensor | Number, *, out: Any = None) -> Any:
     """input < other, elementwise.
 
-    lt(Operand input, Operand other) -> Tensor
+    lt(Tensor input, Operand other) -> Tensor
     """
     return call(ROWS["lt"], (input, other), out)
 
 
-def lt_(input: Tensor | Number, other: Tensor | Number) -> Any:
+def lt_(input: Tensor, other: Tensor | Number) -> Any:
     """`lt` in place: the result is written to `input`."""
     return call_(ROWS["lt"], (input, other))
 
 
-def le(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Any:
+def le(input: Tensor, other: Tensor | Number, *, out: Any = None) -> Any:
     """input <= other, elementwise.
 
-    le(Operand input, Operand other) -> Tensor
+    le(Tensor input, Operand other) -> Tensor
     """
     return call(ROWS["le"], (input, other), out)
 
 
-def le_(input: Tensor | Number, other: Tensor | Number) -> Any:
+def le_(input: Tensor, other: Tensor | Number) -> Any:
     """`le` in place: the result is written to `input`."""
     return call_(ROWS["le"], (input, other))
 
 
-def gt(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Any:
+def gt(input: Tensor, other: Tensor | Number, *, out: Any = None) -> Any:
     """input > other, elementwise.
 
-    gt(Operand input, Operand other) -> Tensor
+    gt(Tensor input, Operand other) -> Tensor
     """
     return call(ROWS["gt"], (input, other), out)
 
 
-def gt_(input: Tensor | Number, other: Tensor | Number) -> Any:
+def gt_(input: Tensor, other: Tensor | Number) -> Any:
     """`gt` in place: the result is written to `input`."""
     return call_(ROWS["gt"], (input, other))
 
 
-def ge(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Any:
+def ge(input: Tensor, other: Tensor | Number, *, out: Any = None) -> Any:
     """input >= other, elementwise.
 
-    ge(Operand input, Operand other) -> Tensor
+    ge(Tensor input, Operand other) -> Tensor
     """
     return call(ROWS["ge"], (input, other), out)
 
 
-def ge_(input: Tensor | Number, other: Tensor | Number) -> Any:
+def ge_(input: Tensor, other: Tensor | Number) -> Any:
     """`ge` in place: the result is written to `input`."""
     return call_(ROWS["ge"], (input, other))
 
 
-def logical_and(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Any:
+def logical_and(input: Tensor, other: Tensor, *, out: Any = None) -> Any:
     """Of the operands' truth values.
 
-    logical_and(Operand input, Operand other) -> Tensor
+    logical_and(Tensor input, Tensor other) -> Tensor
     """
     return call(ROWS["logical_and"], (input, other), out)
 
 
-def logical_and_(input: Tensor | Number, other: Tensor | Number) -> Any:
+def logical_and_(input: Tensor, other: Tensor) -> Any:
     """`logical_and` in place: the result is written to `input`."""
     return call_(ROWS["logical_and"], (input, other))
 
 
-def logical_or(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Any:
+def logical_or(input: Tensor, other: Tensor, *, out: Any = None) -> Any:
     """Of the operands' truth values.
 
-    logical_or(Operand input, Operand other) -> Tensor
+    logical_or(Tensor input, Tensor other) -> Tensor
     """
     return call(ROWS["logical_or"], (input, other), out)
 
 
-def logical_or_(input: Tensor | Number, other: Tensor | Number) -> Any:
+def logical_or_(input: Tensor, other: Tensor) -> Any:
     """`logical_or` in place: the result is written to `input`."""
     return call_(ROWS["logical_or"], (input, other))
 
 
-def logical_xor(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Any:
+def logical_xor(input: Tensor, other: Tensor, *, out: Any = None) -> Any:
     """Of the operands' truth values.
 
-    logical_xor(Operand input, Operand other) -> Tensor
+    logical_xor(Tensor input, Tensor other) -> Tensor
     """
     return call(ROWS["logical_xor"], (input, other), out)
 
 
-def logical_xor_(input: Tensor | Number, other: Tensor | Number) -> Any:
+def logical_xor_(input: Tensor, other: Tensor) -> Any:
     """`logical_xor` in place: the result is written to `input`."""
     return call_(ROWS["logical_xor"], (input, other))
 
@@ -910,54 +895,172 @@ def bitwise_right_shift_(input: Tensor | Number, other: Tensor | Number) -> Any:
     return call_(ROWS["bitwise_right_shift"], (input, other))
 
 
-def minimum(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Any:
+def isposinf(input: Tensor, *, out: Any = None) -> Any:
+    """True where input is +inf.
+
+    isposinf(Tensor input) -> Tensor
+    """
+    return call(ROWS["isposinf"], (input,), out)
+
+
+def isneginf(input: Tensor, *, out: Any = None) -> Any:
+    """True where input is -inf.
+
+    isneginf(Tensor input) -> Tensor
+    """
+    return call(ROWS["isneginf"], (input,), out)
+
+
+def isreal(input: Tensor, *, out: Any = None) -> Any:
+    """True everywhere: no dtype here is complex.
+
+    isreal(Tensor input) -> Tensor
+    """
+    return call(ROWS["isreal"], (input,), out)
+
+
+def signbit(input: Tensor, *, out: Any = None) -> Any:
+    """True where input is negative, -0 included.
+
+    signbit(Tensor input) -> Tensor
+    """
+    return call(ROWS["signbit"], (input,), out)
+
+
+def positive(input: Tensor) -> Any:
+    """input itself; an error for bool.
+
+    positive(Tensor input) -> Tensor
+    """
+    return call(ROWS["positive"], (input,))
+
+
+def sgn(input: Tensor, *, out: Any = None) -> Any:
+    """-1, 0 or 1: sign for real numbers.
+
+    sgn(Tensor input) -> Tensor
+    """
+    return call(ROWS["sgn"], (input,), out)
+
+
+def sgn_(input: Tensor) -> Any:
+    """`sgn` in place: the result is written to `input`."""
+    return call_(ROWS["sgn"], (input,))
+
+
+def deg2rad(input: Tensor, *, out: Any = None) -> Any:
+    """input * pi / 180.
+
+    deg2rad(Tensor input) -> Tensor
+    """
+    return call(ROWS["deg2rad"], (input,), out)
+
+
+def deg2rad_(input: Tensor) -> Any:
+    """`deg2rad` in place: the result is written to `input`."""
+    return call_(ROWS["deg2rad"], (input,))
+
+
+def rad2deg(input: Tensor, *, out: Any = None) -> Any:
+    """input * 180 / pi.
+
+    rad2deg(Tensor input) -> Tensor
+    """
+    return call(ROWS["rad2deg"], (input,), out)
+
+
+def rad2deg_(input: Tensor) -> Any:
+    """`rad2deg` in place: the result is written to `input`."""
+    return call_(ROWS["rad2deg"], (input,))
+
+
+def sinc(input: Tensor, *, out: Any = None) -> Any:
+    """sin(pi input) / (pi input), 1 at 0.
+
+    sinc(Tensor input) -> Tensor
+    """
+    return call(ROWS["sinc"], (input,), out)
+
+
+def sinc_(input: Tensor) -> Any:
+    """`sinc` in place: the result is written to `input`."""
+    return call_(ROWS["sinc"], (input,))
+
+
+def logit(input: Tensor, eps: float | None = None, *, out: Any = None) -> Any:
+    """log(x / (1 - x)) of input, clamped to [eps, 1 - eps] when eps is given.
+
+    logit(Tensor input, float? eps=None) -> Tensor
+    """
+    return call(ROWS["logit"], (input, eps), out)
+
+
+def logit_(input: Tensor, eps: float | None = None) -> Any:
+    """`logit` in place: the result is written to `input`."""
+    return call_(ROWS["logit"], (input, eps))
+
+
+def xlogy(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Any:
+    """input * log(other), 0 where input is 0.
+
+    xlogy(Operand input, Operand other) -> Tensor
+    """
+    return call(ROWS["xlogy"], (input, other), out)
+
+
+def xlogy_(input: Tensor | Number, other: Tensor | Number) -> Any:
+    """`xlogy` in place: the result is written to `input`."""
+    return call_(ROWS["xlogy"], (input, other))
+
+
+def minimum(input: Tensor, other: Tensor, *, out: Any = None) -> Any:
     """The smaller of the two; nan wins.
 
-    minimum(Operand input, Operand other) -> Tensor
+    minimum(Tensor input, Tensor other) -> Tensor
     """
     return call(ROWS["minimum"], (input, other), out)
 
 
-def minimum_(input: Tensor | Number, other: Tensor | Number) -> Any:
+def minimum_(input: Tensor, other: Tensor) -> Any:
     """`minimum` in place: the result is written to `input`."""
     return call_(ROWS["minimum"], (input, other))
 
 
-def maximum(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Any:
+def maximum(input: Tensor, other: Tensor, *, out: Any = None) -> Any:
     """The larger of the two; nan wins.
 
-    maximum(Operand input, Operand other) -> Tensor
+    maximum(Tensor input, Tensor other) -> Tensor
     """
     return call(ROWS["maximum"], (input, other), out)
 
 
-def maximum_(input: Tensor | Number, other: Tensor | Number) -> Any:
+def maximum_(input: Tensor, other: Tensor) -> Any:
     """`maximum` in place: the result is written to `input`."""
     return call_(ROWS["maximum"], (input, other))
 
 
-def fmin(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Any:
+def fmin(input: Tensor, other: Tensor, *, out: Any = None) -> Any:
     """The smaller of the two; nan loses.
 
-    fmin(Operand input, Operand other) -> Tensor
+    fmin(Tensor input, Tensor other) -> Tensor
     """
     return call(ROWS["fmin"], (input, other), out)
 
 
-def fmin_(input: Tensor | Number, other: Tensor | Number) -> Any:
+def fmin_(input: Tensor, other: Tensor) -> Any:
     """`fmin` in place: the result is written to `input`."""
     return call_(ROWS["fmin"], (input, other))
 
 
-def fmax(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Any:
+def fmax(input: Tensor, other: Tensor, *, out: Any = None) -> Any:
     """The larger of the two; nan loses.
 
-    fmax(Operand input, Operand other) -> Tensor
+    fmax(Tensor input, Tensor other) -> Tensor
     """
     return call(ROWS["fmax"], (input, other), out)
 
 
-def fmax_(input: Tensor | Number, other: Tensor | Number) -> Any:
+def fmax_(input: Tensor, other: Tensor) -> Any:
     """`fmax` in place: the result is written to `input`."""
     return call_(ROWS["fmax"], (input, other))
 
@@ -1011,6 +1114,146 @@ def masked_fill_(input: Tensor, mask: Tensor, value: Tensor | Number) -> Any:
     return call_(ROWS["masked_fill"], (input, mask, value))
 
 
+def copysign(input: Tensor, other: Tensor | Number, *, out: Any = None) -> Any:
+    """|input| with the sign of other, -0 included.
+
+    copysign(Tensor input, Operand other) -> Tensor
+    """
+    return call(ROWS["copysign"], (input, other), out)
+
+
+def copysign_(input: Tensor, other: Tensor | Number) -> Any:
+    """`copysign` in place: the result is written to `input`."""
+    return call_(ROWS["copysign"], (input, other))
+
+
+def heaviside(input: Tensor, values: Tensor, *, out: Any = None) -> Any:
+    """0 where input is negative, 1 where positive, values where it is 0.
+
+    heaviside(Tensor input, Tensor values) -> Tensor
+    """
+    return call(ROWS["heaviside"], (input, values), out)
+
+
+def heaviside_(input: Tensor, values: Tensor) -> Any:
+    """`heaviside` in place: the result is written to `input`."""
+    return call_(ROWS["heaviside"], (input, values))
+
+
+def hypot(input: Tensor, other: Tensor, *, out: Any = None) -> Any:
+    """sqrt(input**2 + other**2), without overflow.
+
+    hypot(Tensor input, Tensor other) -> Tensor
+    """
+    return call(ROWS["hypot"], (input, other), out)
+
+
+def hypot_(input: Tensor, other: Tensor) -> Any:
+    """`hypot` in place: the result is written to `input`."""
+    return call_(ROWS["hypot"], (input, other))
+
+
+def ldexp(input: Tensor, other: Tensor, *, out: Any = None) -> Any:
+    """input * 2 ** other.
+
+    ldexp(Tensor input, Tensor other) -> Tensor
+    """
+    return call(ROWS["ldexp"], (input, other), out)
+
+
+def ldexp_(input: Tensor, other: Tensor) -> Any:
+    """`ldexp` in place: the result is written to `input`."""
+    return call_(ROWS["ldexp"], (input, other))
+
+
+def logaddexp(input: Tensor, other: Tensor, *, out: Any = None) -> Any:
+    """log(exp(input) + exp(other)), without overflow.
+
+    logaddexp(Tensor input, Tensor other) -> Tensor
+    """
+    return call(ROWS["logaddexp"], (input, other), out)
+
+
+def logaddexp_(input: Tensor, other: Tensor) -> Any:
+    """`logaddexp` in place: the result is written to `input`."""
+    return call_(ROWS["logaddexp"], (input, other))
+
+
+def logaddexp2(input: Tensor, other: Tensor, *, out: Any = None) -> Any:
+    """log2(2**input + 2**other), without overflow.
+
+    logaddexp2(Tensor input, Tensor other) -> Tensor
+    """
+    return call(ROWS["logaddexp2"], (input, other), out)
+
+
+def logaddexp2_(input: Tensor, other: Tensor) -> Any:
+    """`logaddexp2` in place: the result is written to `input`."""
+    return call_(ROWS["logaddexp2"], (input, other))
+
+
+def float_power(input: Tensor | Number, exponent: Tensor | Number, *, out: Any = None) -> Any:
+    """input ** exponent in float64.
+
+    float_power(Operand input, Operand exponent) -> Tensor
+    """
+    return call(ROWS["float_power"], (input, exponent), out)
+
+
+def float_power_(input: Tensor | Number, exponent: Tensor | Number) -> Any:
+    """`float_power` in place: the result is written to `input`."""
+    return call_(ROWS["float_power"], (input, exponent))
+
+
+def nan_to_num(
+    input: Tensor,
+    nan: float | None = None,
+    posinf: float | None = None,
+    neginf: float | None = None,
+    *,
+    out: Any = None,
+) -> Any:
+    """input with nan and infinities replaced: by 0 and the dtype's largest and smallest numbers
+    unless given.
+
+        nan_to_num(Tensor input, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor
+    """
+    return call(ROWS["nan_to_num"], (input, nan, posinf, neginf), out)
+
+
+def nan_to_num_(
+    input: Tensor,
+    nan: float | None = None,
+    posinf: float | None = None,
+    neginf: float | None = None,
+) -> Any:
+    """`nan_to_num` in place: the result is written to `input`."""
+    return call_(ROWS["nan_to_num"], (input, nan, posinf, neginf))
+
+
+def isclose(
+    input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+) -> Any:
+    """True where |input - other| <= atol + rtol * |other|.
+
+    isclose(Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor
+    """
+    return call(ROWS["isclose"], (input, other, rtol, atol, equal_nan))
+
+
+def div_trunc(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Any:
+    """trunc(input / other); ints stay ints.
+
+    div_trunc(Operand input, Operand other) -> Tensor
+    """
+    return call(ROWS["div_trunc"], (input, other), out)
+
+
+def div_trunc_(input: Tensor | Number, other: Tensor | Number) -> Any:
+    """`div_trunc` in place: the result is written to `input`."""
+    return call_(ROWS["div_trunc"], (input, other))
+
+
 def relu(input: Tensor, *, out: Any = None) -> Any:
     """max(input, 0); nan stays.
 
@@ -1022,6 +1265,19 @@ def relu(input: Tensor, *, out: Any = None) -> Any:
 def relu_(input: Tensor) -> Any:
     """`relu` in place: the result is written to `input`."""
     return call_(ROWS["relu"], (input,))
+
+
+def square(input: Tensor, *, out: Any = None) -> Any:
+    """input * input; bools count as int64.
+
+    square(Tensor input) -> Tensor
+    """
+    return call(ROWS["square"], (input,), out)
+
+
+def square_(input: Tensor) -> Any:
+    """`square` in place: the result is written to `input`."""
+    return call_(ROWS["square"], (input,))
 
 
 def full(
@@ -1756,15 +2012,6 @@ def as_strided_scatter(
     return call(ROWS["as_strided_scatter"], (input, src, size, stride, storage_offset))
 
 
-def constant_pad_nd(input: Tensor, pad: int | Sequence[int], value: Number = 0) -> Any:
-    """value around input: before and after the last dimension, then the one before it; negative
-    numbers cut off.
-
-        constant_pad_nd(Tensor input, int[] pad, Scalar value=0) -> Tensor
-    """
-    return call(ROWS["constant_pad_nd"], (input, pad, value))
-
-
 def sum(
     input: Tensor,
     dim: int | Sequence[int] | None = None,
@@ -1905,31 +2152,6 @@ def var(
     return call(ROWS["var"], (input, dim, correction, keepdim), out)
 
 
-def logsumexp(
-    input: Tensor,
-    dim: int | Sequence[int] = REQUIRED,
-    keepdim: bool = False,
-    *,
-    axis: Any = None,
-    out: Any = None,
-) -> Any:
-    """log(sum(exp(input))) over dim, without overflow.
-
-    logsumexp(Tensor input, int[] dim, bool keepdim=False) -> Tensor
-    """
-    if axis is not None:
-        dim = axis
-    return call(ROWS["logsumexp"], (input, dim, keepdim), out)
-
-
-def count_nonzero(input: Tensor, *, out: Any = None) -> Any:
-    """How many elements are not zero.
-
-    count_nonzero(Tensor input) -> Tensor
-    """
-    return call(ROWS["count_nonzero"], (input,), out)
-
-
 def max_dim(
     input: Tensor, dim: int = REQUIRED, keepdim: bool = False, *, axis: Any = None, out: Any = None
 ) -> Any:
@@ -1990,6 +2212,88 @@ def argmin_dim(
     return call(ROWS["argmin_dim"], (input, dim, keepdim), out)
 
 
+def count_nonzero(
+    input: Tensor, dim: int | Sequence[int] | None = None, *, axis: Any = None
+) -> Any:
+    """How many elements are not zero, over dim or in all.
+
+    count_nonzero(Tensor input, int[]? dim=None) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["count_nonzero"], (input, dim))
+
+
+def nansum(
+    input: Tensor,
+    dim: int | Sequence[int] | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: dtype_type | None = None,
+    axis: Any = None,
+    out: Any = None,
+) -> Any:
+    """The sum over dim of the elements that are not nan.
+
+    nansum(Tensor input, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["nansum"], (input, dim, keepdim, dtype), out)
+
+
+def nanmean(
+    input: Tensor,
+    dim: int | Sequence[int] | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: dtype_type | None = None,
+    axis: Any = None,
+    out: Any = None,
+) -> Any:
+    """The mean over dim of the elements that are not nan.
+
+    nanmean(Tensor input, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["nanmean"], (input, dim, keepdim, dtype), out)
+
+
+def logsumexp(
+    input: Tensor,
+    dim: int | Sequence[int] = REQUIRED,
+    keepdim: bool = False,
+    *,
+    axis: Any = None,
+    out: Any = None,
+) -> Any:
+    """log(sum(exp(input))) over dim, without overflow; ints give the default float.
+
+    logsumexp(Tensor input, int[] dim, bool keepdim=False) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["logsumexp"], (input, dim, keepdim), out)
+
+
+def aminmax(
+    input: Tensor,
+    *,
+    dim: int | None = None,
+    keepdim: bool = False,
+    axis: Any = None,
+    out: Any = None,
+) -> Any:
+    """The smallest and the largest element, along dim or of all; ties share the gradient.
+
+    aminmax(Tensor input, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["aminmax"], (input, dim, keepdim), out)
+
+
 def argmax(
     input: Tensor, dim: int | None = None, keepdim: bool = False, *, axis: Any = None
 ) -> Any:
@@ -2047,6 +2351,60 @@ def std(
     return call(ROWS["std"], (input, dim, correction, keepdim))
 
 
+def median(input: Tensor) -> Any:
+    """The lower median of all elements; nan when one is.
+
+    median(Tensor input) -> Tensor
+    """
+    return call(ROWS["median"], (input,))
+
+
+def nanmedian(input: Tensor) -> Any:
+    """The lower median of the elements that are not nan.
+
+    nanmedian(Tensor input) -> Tensor
+    """
+    return call(ROWS["nanmedian"], (input,))
+
+
+def quantile(
+    input: Tensor,
+    q: Tensor | Number,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    interpolation: str = "linear",
+    axis: Any = None,
+    out: Any = None,
+) -> Any:
+    """The q-th quantiles along dim, or of all elements; q's dim comes first.
+
+    quantile(Tensor input, Operand q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["quantile"], (input, q, dim, keepdim, interpolation), out)
+
+
+def nanquantile(
+    input: Tensor,
+    q: Tensor | Number,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    interpolation: str = "linear",
+    axis: Any = None,
+    out: Any = None,
+) -> Any:
+    """The q-th quantiles along dim, or of all elements; q's dim comes first.
+
+    nanquantile(Tensor input, Operand q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["nanquantile"], (input, q, dim, keepdim, interpolation), out)
+
+
 def cumsum(
     input: Tensor,
     dim: int = REQUIRED,
@@ -2064,6 +2422,15 @@ def cumsum(
     return call(ROWS["cumsum"], (input, dim, dtype), out)
 
 
+def cumsum_(
+    input: Tensor, dim: int = REQUIRED, *, dtype: dtype_type | None = None, axis: Any = None
+) -> Any:
+    """`cumsum` in place: the result is written to `input`."""
+    if axis is not None:
+        dim = axis
+    return call_(ROWS["cumsum"], (input, dim, dtype))
+
+
 def cumprod(
     input: Tensor,
     dim: int = REQUIRED,
@@ -2079,6 +2446,118 @@ def cumprod(
     if axis is not None:
         dim = axis
     return call(ROWS["cumprod"], (input, dim, dtype), out)
+
+
+def cumprod_(
+    input: Tensor, dim: int = REQUIRED, *, dtype: dtype_type | None = None, axis: Any = None
+) -> Any:
+    """`cumprod` in place: the result is written to `input`."""
+    if axis is not None:
+        dim = axis
+    return call_(ROWS["cumprod"], (input, dim, dtype))
+
+
+def cummax(input: Tensor, dim: int = REQUIRED, *, axis: Any = None, out: Any = None) -> Any:
+    """Running maxima along dim and where they are; nan wins.
+
+    cummax(Tensor input, int dim) -> (Tensor values, Tensor indices)
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["cummax"], (input, dim), out)
+
+
+def cummin(input: Tensor, dim: int = REQUIRED, *, axis: Any = None, out: Any = None) -> Any:
+    """Running minima along dim and where they are; nan wins.
+
+    cummin(Tensor input, int dim) -> (Tensor values, Tensor indices)
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["cummin"], (input, dim), out)
+
+
+def logcumsumexp(input: Tensor, dim: int = REQUIRED, *, axis: Any = None, out: Any = None) -> Any:
+    """Logarithms of running sums of exp(input) along dim.
+
+    logcumsumexp(Tensor input, int dim) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["logcumsumexp"], (input, dim), out)
+
+
+def diff(
+    input: Tensor,
+    n: int = 1,
+    dim: int = -1,
+    prepend: Tensor | None = None,
+    append: Tensor | None = None,
+    *,
+    axis: Any = None,
+    out: Any = None,
+) -> Any:
+    """The n-th differences of neighbours along dim.
+
+    diff(Tensor input, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["diff"], (input, n, dim, prepend, append), out)
+
+
+def trapezoid(
+    y: Tensor, x: Tensor | None = None, dx: float = 1, dim: int = -1, *, axis: Any = None
+) -> Any:
+    """The integral of y along dim by trapezoids, over x or in steps of dx.
+
+    trapezoid(Tensor y, Tensor? x=None, float dx=1, int dim=-1) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["trapezoid"], (y, x, dx, dim))
+
+
+def trapz(
+    y: Tensor, x: Tensor | None = None, dx: float = 1, dim: int = -1, *, axis: Any = None
+) -> Any:
+    """trapezoid.
+
+    trapz(Tensor y, Tensor? x=None, float dx=1, int dim=-1) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["trapz"], (y, x, dx, dim))
+
+
+def cumulative_trapezoid(
+    y: Tensor, x: Tensor | None = None, dx: float = 1, dim: int = -1, *, axis: Any = None
+) -> Any:
+    """Running integrals of y along dim by trapezoids.
+
+    cumulative_trapezoid(Tensor y, Tensor? x=None, float dx=1, int dim=-1) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["cumulative_trapezoid"], (y, x, dx, dim))
+
+
+def gradient_along(
+    input: Tensor,
+    coordinates: Tensor | None = None,
+    spacing: float = 1,
+    dim: int = -1,
+    edge_order: int = 1,
+    *,
+    axis: Any = None,
+) -> Any:
+    """The derivative of samples along dim by differences.
+
+    gradient_along(Tensor input, Tensor? coordinates=None, float spacing=1, int dim=-1, int edge_order=1) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["gradient_along"], (input, coordinates, spacing, dim, edge_order))
 
 
 def bmm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Any:
@@ -2114,11 +2593,18 @@ def addmm(
     alpha: Number = 1,
     out: Any = None,
 ) -> Any:
-    """beta * input + alpha * mat1 @ mat2.
+    """beta * input + alpha * mat1 @ mat2; input broadcasts.
 
     addmm(Tensor input, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
     """
     return call(ROWS["addmm"], (input, mat1, mat2, beta, alpha), out)
+
+
+def addmm_(
+    input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1
+) -> Any:
+    """`addmm` in place: the result is written to `input`."""
+    return call_(ROWS["addmm"], (input, mat1, mat2, beta, alpha))
 
 
 def dot(input: Tensor, tensor: Tensor, *, out: Any = None) -> Any:
@@ -2357,6 +2843,39 @@ def triu_(input: Tensor, diagonal: int = 0) -> Any:
     return call_(ROWS["triu"], (input, diagonal))
 
 
+def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Any:
+    """How often each value from 0 on occurs, or the sum of its weights.
+
+    bincount(Tensor input, Tensor? weights=None, int minlength=0) -> Tensor
+    """
+    return call(ROWS["bincount"], (input, weights, minlength))
+
+
+def histc(
+    input: Tensor, bins: int = 100, min: Number = 0, max: Number = 0, *, out: Any = None
+) -> Any:
+    """How many elements lie in each of equal bins from min to max; of the data when both are 0.
+
+    histc(Tensor input, int bins=100, Scalar min=0, Scalar max=0) -> Tensor
+    """
+    return call(ROWS["histc"], (input, bins, min, max), out)
+
+
+def histogram_cells(
+    input: Tensor,
+    weight: Tensor | None,
+    edges: Sequence[Tensor],
+    bins: int | Sequence[int] = (),
+    range: float | Sequence[float] | None = None,
+    density: bool = False,
+) -> Any:
+    """How many rows of input lie in each cell, then each dimension's edges.
+
+    histogram_cells(Tensor input, Tensor? weight, Tensor[] edges, int[] bins=[], float[]? range=None, bool density=False) -> Tensor[]
+    """
+    return call(ROWS["histogram_cells"], (input, weight, edges, bins, range, density))
+
+
 def sort(
     input: Tensor,
     dim: int = -1,
@@ -2407,6 +2926,120 @@ def argsort(
     if axis is not None:
         dim = axis
     return call(ROWS["argsort"], (input, dim, descending, stable))
+
+
+def searchsorted(
+    sorted_sequence: Tensor,
+    input: Tensor | Number,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: Tensor | None = None,
+    out: Any = None,
+) -> Any:
+    """Where input's elements would be inserted into the last dim of sorted_sequence.
+
+    searchsorted(Tensor sorted_sequence, Operand input, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor
+    """
+    return call(ROWS["searchsorted"], (sorted_sequence, input, out_int32, right, side, sorter), out)
+
+
+def bucketize(
+    input: Tensor | Number,
+    boundaries: Tensor,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    out: Any = None,
+) -> Any:
+    """The bucket between boundaries of each element.
+
+    bucketize(Operand input, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor
+    """
+    return call(ROWS["bucketize"], (input, boundaries, out_int32, right), out)
+
+
+def isin(
+    elements: Tensor | Number,
+    test_elements: Tensor | Number,
+    *,
+    assume_unique: bool = False,
+    invert: bool = False,
+) -> Any:
+    """Whether each element is one of test_elements.
+
+    isin(Operand elements, Operand test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor
+    """
+    return call(ROWS["isin"], (elements, test_elements, assume_unique, invert))
+
+
+def unique_runs(
+    input: Tensor,
+    dim: int | None = None,
+    consecutive: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    *,
+    axis: Any = None,
+) -> Any:
+    """The distinct elements, or slices along dim; sorted unless only neighbours count.
+
+    unique_runs(Tensor input, int? dim=None, bool consecutive=False, bool return_inverse=False, bool return_counts=False) -> (Tensor output, Tensor inverse_indices, Tensor counts)
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["unique_runs"], (input, dim, consecutive, return_inverse, return_counts))
+
+
+def kthvalue(
+    input: Tensor,
+    k: int,
+    dim: int = -1,
+    keepdim: bool = False,
+    *,
+    axis: Any = None,
+    out: Any = None,
+) -> Any:
+    """The k-th smallest along dim and where it is.
+
+    kthvalue(Tensor input, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["kthvalue"], (input, k, dim, keepdim), out)
+
+
+def mode(
+    input: Tensor, dim: int = -1, keepdim: bool = False, *, axis: Any = None, out: Any = None
+) -> Any:
+    """The most frequent element along dim and where its last is; of several the smallest.
+
+    mode(Tensor input, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["mode"], (input, dim, keepdim), out)
+
+
+def nanmedian_dim(
+    input: Tensor, dim: int = REQUIRED, keepdim: bool = False, *, axis: Any = None, out: Any = None
+) -> Any:
+    """The lower median along dim of what is not nan, and where it is.
+
+    nanmedian_dim(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["nanmedian_dim"], (input, dim, keepdim), out)
+
+
+def msort(input: Tensor) -> Any:
+    """input sorted along its first dim.
+
+    msort(Tensor input) -> Tensor
+    """
+    return call(ROWS["msort"], (input,))
 
 
 def rand(size: int | Sequence[int], *, dtype: dtype_type) -> Any:
@@ -2547,6 +3180,14 @@ def adaptive_avg_pool(input: Tensor, output_size: int | Sequence[int]) -> Any:
     return call(ROWS["adaptive_avg_pool"], (input, output_size))
 
 
+def adaptive_max_pool(input: Tensor, output_size: int | Sequence[int]) -> Any:
+    """The largest of windows that give output_size, and its place in the plane.
+
+    adaptive_max_pool(Tensor input, int[] output_size) -> (Tensor output, Tensor indices)
+    """
+    return call(ROWS["adaptive_max_pool"], (input, output_size))
+
+
 def softmax_along(input: Tensor, dim: int = REQUIRED, *, axis: Any = None) -> Any:
     """Along one dimension, stable.
 
@@ -2591,6 +3232,24 @@ def log_softmax(
     return call(ROWS["log_softmax"], (input, dim, dtype))
 
 
+def p_norm(
+    input: Tensor,
+    p: float,
+    dim: int | Sequence[int] = (),
+    keepdim: bool = False,
+    *,
+    axis: Any = None,
+) -> Any:
+    """(sum of |input|**p)**(1 / p) over dim (all when empty); inf and -inf are the largest and
+    the smallest |input|, 0 the number of elements that are not 0.
+
+        p_norm(Tensor input, float p, int[] dim=[], bool keepdim=False) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["p_norm"], (input, p, dim, keepdim))
+
+
 def squared_error(input: Tensor, target: Tensor, *, out: Any = None) -> Any:
     """(input - target)**2.
 
@@ -2630,6 +3289,94 @@ def bce_with_logits_(input: Tensor, target: Tensor) -> Any:
     return call_(ROWS["bce_with_logits"], (input, target))
 
 
+def bce_with_logits_positive(
+    input: Tensor, target: Tensor, pos_weight: Tensor, *, out: Any = None
+) -> Any:
+    """bce_with_logits with the positive term times pos_weight.
+
+    bce_with_logits_positive(Tensor input, Tensor target, Tensor pos_weight) -> Tensor
+    """
+    return call(ROWS["bce_with_logits_positive"], (input, target, pos_weight), out)
+
+
+def bce_with_logits_positive_(input: Tensor, target: Tensor, pos_weight: Tensor) -> Any:
+    """`bce_with_logits_positive` in place: the result is written to `input`."""
+    return call_(ROWS["bce_with_logits_positive"], (input, target, pos_weight))
+
+
+def binary_cross_entropy(input: Tensor, target: Tensor, *, out: Any = None) -> Any:
+    """-(target log(input) + (1 - target) log(1 - input)), logarithms at least -100.
+
+    binary_cross_entropy(Tensor input, Tensor target) -> Tensor
+    """
+    return call(ROWS["binary_cross_entropy"], (input, target), out)
+
+
+def binary_cross_entropy_(input: Tensor, target: Tensor) -> Any:
+    """`binary_cross_entropy` in place: the result is written to `input`."""
+    return call_(ROWS["binary_cross_entropy"], (input, target))
+
+
+def smooth_l1_error(input: Tensor, target: Tensor, beta: Number, *, out: Any = None) -> Any:
+    """d = |input - target|: d**2 / (2 beta) where d < beta, else d - beta / 2.
+
+    smooth_l1_error(Tensor input, Tensor target, Scalar beta) -> Tensor
+    """
+    return call(ROWS["smooth_l1_error"], (input, target, beta), out)
+
+
+def smooth_l1_error_(input: Tensor, target: Tensor, beta: Number) -> Any:
+    """`smooth_l1_error` in place: the result is written to `input`."""
+    return call_(ROWS["smooth_l1_error"], (input, target, beta))
+
+
+def huber_error(input: Tensor, target: Tensor, delta: Number, *, out: Any = None) -> Any:
+    """d = |input - target|: d**2 / 2 where d <= delta, else delta * (d - delta / 2).
+
+    huber_error(Tensor input, Tensor target, Scalar delta) -> Tensor
+    """
+    return call(ROWS["huber_error"], (input, target, delta), out)
+
+
+def huber_error_(input: Tensor, target: Tensor, delta: Number) -> Any:
+    """`huber_error` in place: the result is written to `input`."""
+    return call_(ROWS["huber_error"], (input, target, delta))
+
+
+def soft_margin(input: Tensor, target: Tensor) -> Any:
+    """log(1 + exp(-target * input)).
+
+    soft_margin(Tensor input, Tensor target) -> Tensor
+    """
+    return call(ROWS["soft_margin"], (input, target))
+
+
+def kl_divergence(input: Tensor, target: Tensor, *, out: Any = None) -> Any:
+    """target * (log(target) - input), 0 where target is 0.
+
+    kl_divergence(Tensor input, Tensor target) -> Tensor
+    """
+    return call(ROWS["kl_divergence"], (input, target), out)
+
+
+def kl_divergence_(input: Tensor, target: Tensor) -> Any:
+    """`kl_divergence` in place: the result is written to `input`."""
+    return call_(ROWS["kl_divergence"], (input, target))
+
+
+def kl_divergence_log(input: Tensor, target: Tensor, *, out: Any = None) -> Any:
+    """exp(target) * (target - input).
+
+    kl_divergence_log(Tensor input, Tensor target) -> Tensor
+    """
+    return call(ROWS["kl_divergence_log"], (input, target), out)
+
+
+def kl_divergence_log_(input: Tensor, target: Tensor) -> Any:
+    """`kl_divergence_log` in place: the result is written to `input`."""
+    return call_(ROWS["kl_divergence_log"], (input, target))
+
+
 def cross_entropy_rows(
     input: Tensor,
     target: Tensor,
@@ -2656,6 +3403,456 @@ def nll_loss_rows(
     nll_loss_rows(Tensor input, Tensor target, Tensor? weight, str reduction, int ignore_index) -> (Tensor loss, Tensor total_weight)
     """
     return call(ROWS["nll_loss_rows"], (input, target, weight, reduction, ignore_index))
+
+
+def gaussian_nll(input: Tensor, target: Tensor, var: Tensor, *, out: Any = None) -> Any:
+    """(log(var) + (input - target)**2 / var) / 2.
+
+    gaussian_nll(Tensor input, Tensor target, Tensor var) -> Tensor
+    """
+    return call(ROWS["gaussian_nll"], (input, target, var), out)
+
+
+def gaussian_nll_(input: Tensor, target: Tensor, var: Tensor) -> Any:
+    """`gaussian_nll` in place: the result is written to `input`."""
+    return call_(ROWS["gaussian_nll"], (input, target, var))
+
+
+def multi_margin_terms(
+    input: Tensor, own: Tensor, is_target: Tensor, margin: Number, p: Number, *, out: Any = None
+) -> Any:
+    """max(margin - own + input, 0)**p but 0 at the target; p is 1 or 2.
+
+    multi_margin_terms(Tensor input, Tensor own, Tensor is_target, Scalar margin, Scalar p) -> Tensor
+    """
+    return call(ROWS["multi_margin_terms"], (input, own, is_target, margin, p), out)
+
+
+def multilabel_terms(
+    own: Tensor, input: Tensor, present: Tensor, is_target: Tensor, *, out: Any = None
+) -> Any:
+    """max(1 - own + input, 0) where present and not is_target, else 0.
+
+    multilabel_terms(Tensor own, Tensor input, Tensor present, Tensor is_target) -> Tensor
+    """
+    return call(ROWS["multilabel_terms"], (own, input, present, is_target), out)
+
+
+def baddbmm(
+    input: Tensor,
+    batch1: Tensor,
+    batch2: Tensor,
+    *,
+    beta: Number = 1,
+    alpha: Number = 1,
+    out: Any = None,
+) -> Any:
+    """beta * input + alpha * batch1 @ batch2 of batches of matrices.
+
+    baddbmm(Tensor input, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
+    """
+    return call(ROWS["baddbmm"], (input, batch1, batch2, beta, alpha), out)
+
+
+def baddbmm_(
+    input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1
+) -> Any:
+    """`baddbmm` in place: the result is written to `input`."""
+    return call_(ROWS["baddbmm"], (input, batch1, batch2, beta, alpha))
+
+
+def addbmm(
+    input: Tensor,
+    batch1: Tensor,
+    batch2: Tensor,
+    *,
+    beta: Number = 1,
+    alpha: Number = 1,
+    out: Any = None,
+) -> Any:
+    """beta * input + alpha * the sum of batch1 @ batch2 over the batch.
+
+    addbmm(Tensor input, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
+    """
+    return call(ROWS["addbmm"], (input, batch1, batch2, beta, alpha), out)
+
+
+def addbmm_(
+    input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1
+) -> Any:
+    """`addbmm` in place: the result is written to `input`."""
+    return call_(ROWS["addbmm"], (input, batch1, batch2, beta, alpha))
+
+
+def addmv(
+    input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Any = None
+) -> Any:
+    """beta * input + alpha * mat @ vec.
+
+    addmv(Tensor input, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor
+    """
+    return call(ROWS["addmv"], (input, mat, vec, beta, alpha), out)
+
+
+def addmv_(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Any:
+    """`addmv` in place: the result is written to `input`."""
+    return call_(ROWS["addmv"], (input, mat, vec, beta, alpha))
+
+
+def addr(
+    input: Tensor,
+    vec1: Tensor,
+    vec2: Tensor,
+    *,
+    beta: Number = 1,
+    alpha: Number = 1,
+    out: Any = None,
+) -> Any:
+    """beta * input + alpha * the outer product of vec1 and vec2.
+
+    addr(Tensor input, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
+    """
+    return call(ROWS["addr"], (input, vec1, vec2, beta, alpha), out)
+
+
+def addr_(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Any:
+    """`addr` in place: the result is written to `input`."""
+    return call_(ROWS["addr"], (input, vec1, vec2, beta, alpha))
+
+
+def mv(input: Tensor, vec: Tensor, *, out: Any = None) -> Any:
+    """Matrix times vector.
+
+    mv(Tensor input, Tensor vec) -> Tensor
+    """
+    return call(ROWS["mv"], (input, vec), out)
+
+
+def cholesky(input: Tensor, upper: bool = False, *, out: Any = None) -> Any:
+    """As linalg.cholesky.
+
+    cholesky(Tensor input, bool upper=False) -> Tensor
+    """
+    return call(ROWS["cholesky"], (input, upper), out)
+
+
+def lu_unpack(
+    LU_data: Tensor,
+    LU_pivots: Tensor,
+    unpack_data: bool = True,
+    unpack_pivots: bool = True,
+    *,
+    out: Any = None,
+) -> Any:
+    """P, L and U from what linalg.lu_factor gives.
+
+    lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)
+    """
+    return call(ROWS["lu_unpack"], (LU_data, LU_pivots, unpack_data, unpack_pivots), out)
+
+
+def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Any = None) -> Any:
+    """x with A x = b from linalg.lu_factor of A.
+
+    lu_solve(Tensor b, Tensor LU_data, Tensor LU_pivots) -> Tensor
+    """
+    return call(ROWS["lu_solve"], (b, LU_data, LU_pivots), out)
+
+
+def qr(input: Tensor, some: bool = True, *, out: Any = None) -> Any:
+    """As linalg.qr, reduced where some is true, else complete.
+
+    qr(Tensor input, bool some=True) -> (Tensor Q, Tensor R)
+    """
+    return call(ROWS["qr"], (input, some), out)
+
+
+def svd(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> Any:
+    """input = U diag(S) V^T, reduced where some is true.
+
+    svd(Tensor input, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)
+    """
+    return call(ROWS["svd"], (input, some, compute_uv), out)
+
+
+def inner(input: Tensor, other: Tensor, *, out: Any = None) -> Any:
+    """Sums of products over the last dims; the product where one is 0-dim.
+
+    inner(Tensor input, Tensor other) -> Tensor
+    """
+    return call(ROWS["inner"], (input, other), out)
+
+
+def vdot(input: Tensor, other: Tensor, *, out: Any = None) -> Any:
+    """Sum of products of two vectors.
+
+    vdot(Tensor input, Tensor other) -> Tensor
+    """
+    return call(ROWS["vdot"], (input, other), out)
+
+
+def tensordot_dims(
+    a: Tensor,
+    b: Tensor,
+    dims_a: int | Sequence[int],
+    dims_b: int | Sequence[int],
+    *,
+    out: Any = None,
+) -> Any:
+    """Sums of products over pairs of dims of a and b.
+
+    tensordot_dims(Tensor a, Tensor b, int[] dims_a, int[] dims_b) -> Tensor
+    """
+    return call(ROWS["tensordot_dims"], (a, b, dims_a, dims_b), out)
+
+
+def einsum(equation: str, operands: Sequence[Tensor]) -> Any:
+    """Sums of products over the subscripts that the output lacks: "bij,bjk->bik". "..." stands
+    for further dims, which broadcast.
+
+        einsum(str equation, Tensor[] operands) -> Tensor
+    """
+    return call(ROWS["einsum"], (equation, operands))
+
+
+def matrix_exp(input: Tensor) -> Any:
+    """The matrix exponential of [..., n, n] matrices.
+
+    matrix_exp(Tensor input) -> Tensor
+    """
+    return call(ROWS["matrix_exp"], (input,))
+
+
+def trace(input: Tensor, *, out: Any = None) -> Any:
+    """The sum of a matrix's diagonal.
+
+    trace(Tensor input) -> Tensor
+    """
+    return call(ROWS["trace"], (input,), out)
+
+
+def block_diag(tensors: Sequence[Tensor]) -> Any:
+    """A matrix with the given ones along its diagonal; vectors are rows.
+
+    block_diag(Tensor[] tensors) -> Tensor
+    """
+    return call(ROWS["block_diag"], (tensors,))
+
+
+def kron(input: Tensor, other: Tensor, *, out: Any = None) -> Any:
+    """Kronecker's product: every element of input times other.
+
+    kron(Tensor input, Tensor other) -> Tensor
+    """
+    return call(ROWS["kron"], (input, other), out)
+
+
+def inverse(input: Tensor, *, out: Any = None) -> Any:
+    """As linalg.inv.
+
+    inverse(Tensor input) -> Tensor
+    """
+    return call(ROWS["inverse"], (input,), out)
+
+
+def triangular_solve(
+    b: Tensor,
+    A: Tensor,
+    upper: bool = True,
+    transpose: bool = False,
+    unitriangular: bool = False,
+    *,
+    out: Any = None,
+) -> Any:
+    """X with A X = b of triangular A, and a copy of A.
+
+    triangular_solve(Tensor b, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)
+    """
+    return call(ROWS["triangular_solve"], (b, A, upper, transpose, unitriangular), out)
+
+
+def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False, *, out: Any = None) -> Any:
+    """X with A X = B from the Cholesky factor of A.
+
+    cholesky_solve(Tensor B, Tensor L, bool upper=False) -> Tensor
+    """
+    return call(ROWS["cholesky_solve"], (B, L, upper), out)
+
+
+def cholesky_inverse(L: Tensor, upper: bool = False, *, out: Any = None) -> Any:
+    """The inverse of A from its Cholesky factor.
+
+    cholesky_inverse(Tensor L, bool upper=False) -> Tensor
+    """
+    return call(ROWS["cholesky_inverse"], (L, upper), out)
+
+
+def det(input: Tensor, *, out: Any = None) -> Any:
+    """As linalg.det.
+
+    det(Tensor input) -> Tensor
+    """
+    return call(ROWS["det"], (input,), out)
+
+
+def slogdet(input: Tensor, *, out: Any = None) -> Any:
+    """As linalg.slogdet.
+
+    slogdet(Tensor input) -> (Tensor sign, Tensor logabsdet)
+    """
+    return call(ROWS["slogdet"], (input,), out)
+
+
+def logdet(input: Tensor, *, out: Any = None) -> Any:
+    """The logarithm of the determinant; nan where that is negative.
+
+    logdet(Tensor input) -> Tensor
+    """
+    return call(ROWS["logdet"], (input,), out)
+
+
+def pinverse(input: Tensor, rcond: float = 1e-15, *, out: Any = None) -> Any:
+    """As linalg.pinv.
+
+    pinverse(Tensor input, float rcond=1e-15) -> Tensor
+    """
+    return call(ROWS["pinverse"], (input, rcond), out)
+
+
+def matrix_power(input: Tensor, n: int, *, out: Any = None) -> Any:
+    """As linalg.matrix_power.
+
+    matrix_power(Tensor input, int n) -> Tensor
+    """
+    return call(ROWS["matrix_power"], (input, n), out)
+
+
+def norm(
+    input: Tensor,
+    p: Number | None = 2,
+    dim: int | Sequence[int] | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: dtype_type | None = None,
+    axis: Any = None,
+    out: Any = None,
+) -> Any:
+    """As linalg.vector_norm.
+
+    norm(Tensor input, Scalar? p=2, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["norm"], (input, p, dim, keepdim, dtype), out)
+
+
+def norm_name(
+    input: Tensor,
+    p: str = "fro",
+    dim: int | Sequence[int] | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: dtype_type | None = None,
+    axis: Any = None,
+    out: Any = None,
+) -> Any:
+    """norm for 'fro' and 'nuc'.
+
+    norm_name(Tensor input, str p='fro', int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["norm_name"], (input, p, dim, keepdim, dtype), out)
+
+
+def renorm(
+    input: Tensor,
+    p: Number,
+    dim: int = REQUIRED,
+    maxnorm: Number = REQUIRED,
+    *,
+    axis: Any = None,
+    out: Any = None,
+) -> Any:
+    """input with every slice along dim whose p-norm is above maxnorm scaled down to maxnorm.
+
+    renorm(Tensor input, Scalar p, int dim, Scalar maxnorm) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["renorm"], (input, p, dim, maxnorm), out)
+
+
+def renorm_(
+    input: Tensor, p: Number, dim: int = REQUIRED, maxnorm: Number = REQUIRED, *, axis: Any = None
+) -> Any:
+    """`renorm` in place: the result is written to `input`."""
+    if axis is not None:
+        dim = axis
+    return call_(ROWS["renorm"], (input, p, dim, maxnorm))
+
+
+def dist(input: Tensor, other: Tensor, p: Number = 2, *, out: Any = None) -> Any:
+    """The p-norm of input - other.
+
+    dist(Tensor input, Tensor other, Scalar p=2) -> Tensor
+    """
+    return call(ROWS["dist"], (input, other, p), out)
+
+
+def cov(
+    input: Tensor,
+    *,
+    correction: int = 1,
+    fweights: Tensor | None = None,
+    aweights: Tensor | None = None,
+) -> Any:
+    """The covariances of the rows of input [variables, observations].
+
+    cov(Tensor input, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor
+    """
+    return call(ROWS["cov"], (input, correction, fweights, aweights))
+
+
+def corrcoef(input: Tensor) -> Any:
+    """The correlations of the rows of input.
+
+    corrcoef(Tensor input) -> Tensor
+    """
+    return call(ROWS["corrcoef"], (input,))
+
+
+def cross(
+    input: Tensor, other: Tensor, dim: int | None = None, *, axis: Any = None, out: Any = None
+) -> Any:
+    """linalg.cross, along the first dim of size 3 by default.
+
+    cross(Tensor input, Tensor other, int? dim=None) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["cross"], (input, other, dim), out)
+
+
+def cdist(
+    x1: Tensor,
+    x2: Tensor,
+    p: float = 2.0,
+    compute_mode: str = "use_mm_for_euclid_dist_if_necessary",
+) -> Any:
+    """The p-norm distance of each row of x1 [..., P, M] to each of x2 [..., R, M]: [..., P, R].
+
+    cdist(Tensor x1, Tensor x2, float p=2.0, str compute_mode='use_mm_for_euclid_dist_if_necessary') -> Tensor
+    """
+    return call(ROWS["cdist"], (x1, x2, p, compute_mode))
+
+
+def chain_matmul(matrices: Sequence[Tensor], *, out: Any = None) -> Any:
+    """As linalg.multi_dot.
+
+    chain_matmul(Tensor[] matrices) -> Tensor
+    """
+    return call(ROWS["chain_matmul"], (matrices,), out)
 
 
 def repeat_interleave(
@@ -2869,6 +4066,47 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> Any:
     return call(ROWS["unravel_index"], (indices, shape))
 
 
+def constant_pad_nd(input: Tensor, pad: int | Sequence[int], value: Number = 0) -> Any:
+    """nn.functional.pad in its constant mode.
+
+    constant_pad_nd(Tensor input, int[] pad, Scalar value=0) -> Tensor
+    """
+    return call(ROWS["constant_pad_nd"], (input, pad, value))
+
+
+def grid_sampler_2d(
+    input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
+) -> Any:
+    """grid_sample of [N, C, H, W] with modes by number.
+
+    grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor
+    """
+    return call(
+        ROWS["grid_sampler_2d"], (input, grid, interpolation_mode, padding_mode, align_corners)
+    )
+
+
+def grid_sampler_3d(
+    input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
+) -> Any:
+    """grid_sample of [N, C, D, H, W] with modes by number.
+
+    grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor
+    """
+    return call(
+        ROWS["grid_sampler_3d"], (input, grid, interpolation_mode, padding_mode, align_corners)
+    )
+
+
+def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Any:
+    """Rows of input [V, D] named by indices whose norm_type-norm is above max_norm, scaled down
+    to it in place.
+
+        embedding_renorm_(Tensor input, Tensor indices, float max_norm, float norm_type) -> Tensor
+    """
+    return call_(ROWS["embedding_renorm_"], (input, indices, max_norm, norm_type))
+
+
 class Methods:
     """Ops that are methods of Tensor too."""
 
@@ -2941,7 +4179,7 @@ class Methods:
     def fmod(self, other: Tensor | Number) -> Any:
         """C's fmod: the remainder with the dividend's sign.
 
-        fmod(Operand input, Operand other) -> Tensor
+        fmod(Tensor input, Operand other) -> Tensor
         """
         return call(ROWS["fmod"], (self, other))
 
@@ -2993,17 +4231,6 @@ class Methods:
         """`sign` in place."""
         return call_(ROWS["sign"], (self,))
 
-    def square(self) -> Any:
-        """input * input.
-
-        square(Tensor input) -> Tensor
-        """
-        return call(ROWS["square"], (self,))
-
-    def square_(self) -> Any:
-        """`square` in place."""
-        return call_(ROWS["square"], (self,))
-
     def reciprocal(self) -> Any:
         """1 / input.
 
@@ -3018,7 +4245,7 @@ class Methods:
     def rsub(self, other: Tensor | Number, *, alpha: Number = 1) -> Any:
         """other - alpha * input.
 
-        rsub(Operand input, Operand other, *, Scalar alpha=1) -> Tensor
+        rsub(Tensor input, Operand other, *, Scalar alpha=1) -> Tensor
         """
         return call(ROWS["rsub"], (self, other, alpha))
 
@@ -3411,21 +4638,21 @@ class Methods:
         """`frac` in place."""
         return call_(ROWS["frac"], (self,))
 
-    def atan2(self, other: Tensor | Number) -> Any:
+    def atan2(self, other: Tensor) -> Any:
         """Angle of the point (other, input).
 
-        atan2(Operand input, Operand other) -> Tensor
+        atan2(Tensor input, Tensor other) -> Tensor
         """
         return call(ROWS["atan2"], (self, other))
 
-    def atan2_(self, other: Tensor | Number) -> Any:
+    def atan2_(self, other: Tensor) -> Any:
         """`atan2` in place."""
         return call_(ROWS["atan2"], (self, other))
 
     def eq(self, other: Tensor | Number) -> Any:
         """input == other, elementwise.
 
-        eq(Operand input, Operand other) -> Tensor
+        eq(Tensor input, Operand other) -> Tensor
         """
         return call(ROWS["eq"], (self, other))
 
@@ -3436,7 +4663,7 @@ class Methods:
     def ne(self, other: Tensor | Number) -> Any:
         """input != other, elementwise.
 
-        ne(Operand input, Operand other) -> Tensor
+        ne(Tensor input, Operand other) -> Tensor
         """
         return call(ROWS["ne"], (self, other))
 
@@ -3447,7 +4674,7 @@ class Methods:
     def lt(self, other: Tensor | Number) -> Any:
         """input < other, elementwise.
 
-        lt(Operand input, Operand other) -> Tensor
+        lt(Tensor input, Operand other) -> Tensor
         """
         return call(ROWS["lt"], (self, other))
 
@@ -3458,7 +4685,7 @@ class Methods:
     def le(self, other: Tensor | Number) -> Any:
         """input <= other, elementwise.
 
-        le(Operand input, Operand other) -> Tensor
+        le(Tensor input, Operand other) -> Tensor
         """
         return call(ROWS["le"], (self, other))
 
@@ -3469,7 +4696,7 @@ class Methods:
     def gt(self, other: Tensor | Number) -> Any:
         """input > other, elementwise.
 
-        gt(Operand input, Operand other) -> Tensor
+        gt(Tensor input, Operand other) -> Tensor
         """
         return call(ROWS["gt"], (self, other))
 
@@ -3480,7 +4707,7 @@ class Methods:
     def ge(self, other: Tensor | Number) -> Any:
         """input >= other, elementwise.
 
-        ge(Operand input, Operand other) -> Tensor
+        ge(Tensor input, Operand other) -> Tensor
         """
         return call(ROWS["ge"], (self, other))
 
@@ -3488,36 +4715,36 @@ class Methods:
         """`ge` in place."""
         return call_(ROWS["ge"], (self, other))
 
-    def logical_and(self, other: Tensor | Number) -> Any:
+    def logical_and(self, other: Tensor) -> Any:
         """Of the operands' truth values.
 
-        logical_and(Operand input, Operand other) -> Tensor
+        logical_and(Tensor input, Tensor other) -> Tensor
         """
         return call(ROWS["logical_and"], (self, other))
 
-    def logical_and_(self, other: Tensor | Number) -> Any:
+    def logical_and_(self, other: Tensor) -> Any:
         """`logical_and` in place."""
         return call_(ROWS["logical_and"], (self, other))
 
-    def logical_or(self, other: Tensor | Number) -> Any:
+    def logical_or(self, other: Tensor) -> Any:
         """Of the operands' truth values.
 
-        logical_or(Operand input, Operand other) -> Tensor
+        logical_or(Tensor input, Tensor other) -> Tensor
         """
         return call(ROWS["logical_or"], (self, other))
 
-    def logical_or_(self, other: Tensor | Number) -> Any:
+    def logical_or_(self, other: Tensor) -> Any:
         """`logical_or` in place."""
         return call_(ROWS["logical_or"], (self, other))
 
-    def logical_xor(self, other: Tensor | Number) -> Any:
+    def logical_xor(self, other: Tensor) -> Any:
         """Of the operands' truth values.
 
-        logical_xor(Operand input, Operand other) -> Tensor
+        logical_xor(Tensor input, Tensor other) -> Tensor
         """
         return call(ROWS["logical_xor"], (self, other))
 
-    def logical_xor_(self, other: Tensor | Number) -> Any:
+    def logical_xor_(self, other: Tensor) -> Any:
         """`logical_xor` in place."""
         return call_(ROWS["logical_xor"], (self, other))
 
@@ -3619,47 +4846,148 @@ class Methods:
         """`bitwise_right_shift` in place."""
         return call_(ROWS["bitwise_right_shift"], (self, other))
 
-    def minimum(self, other: Tensor | Number) -> Any:
+    def isposinf(self) -> Any:
+        """True where input is +inf.
+
+        isposinf(Tensor input) -> Tensor
+        """
+        return call(ROWS["isposinf"], (self,))
+
+    def isneginf(self) -> Any:
+        """True where input is -inf.
+
+        isneginf(Tensor input) -> Tensor
+        """
+        return call(ROWS["isneginf"], (self,))
+
+    def isreal(self) -> Any:
+        """True everywhere: no dtype here is complex.
+
+        isreal(Tensor input) -> Tensor
+        """
+        return call(ROWS["isreal"], (self,))
+
+    def signbit(self) -> Any:
+        """True where input is negative, -0 included.
+
+        signbit(Tensor input) -> Tensor
+        """
+        return call(ROWS["signbit"], (self,))
+
+    def positive(self) -> Any:
+        """input itself; an error for bool.
+
+        positive(Tensor input) -> Tensor
+        """
+        return call(ROWS["positive"], (self,))
+
+    def sgn(self) -> Any:
+        """-1, 0 or 1: sign for real numbers.
+
+        sgn(Tensor input) -> Tensor
+        """
+        return call(ROWS["sgn"], (self,))
+
+    def sgn_(self) -> Any:
+        """`sgn` in place."""
+        return call_(ROWS["sgn"], (self,))
+
+    def deg2rad(self) -> Any:
+        """input * pi / 180.
+
+        deg2rad(Tensor input) -> Tensor
+        """
+        return call(ROWS["deg2rad"], (self,))
+
+    def deg2rad_(self) -> Any:
+        """`deg2rad` in place."""
+        return call_(ROWS["deg2rad"], (self,))
+
+    def rad2deg(self) -> Any:
+        """input * 180 / pi.
+
+        rad2deg(Tensor input) -> Tensor
+        """
+        return call(ROWS["rad2deg"], (self,))
+
+    def rad2deg_(self) -> Any:
+        """`rad2deg` in place."""
+        return call_(ROWS["rad2deg"], (self,))
+
+    def sinc(self) -> Any:
+        """sin(pi input) / (pi input), 1 at 0.
+
+        sinc(Tensor input) -> Tensor
+        """
+        return call(ROWS["sinc"], (self,))
+
+    def sinc_(self) -> Any:
+        """`sinc` in place."""
+        return call_(ROWS["sinc"], (self,))
+
+    def logit(self, eps: float | None = None) -> Any:
+        """log(x / (1 - x)) of input, clamped to [eps, 1 - eps] when eps is given.
+
+        logit(Tensor input, float? eps=None) -> Tensor
+        """
+        return call(ROWS["logit"], (self, eps))
+
+    def logit_(self, eps: float | None = None) -> Any:
+        """`logit` in place."""
+        return call_(ROWS["logit"], (self, eps))
+
+    def xlogy(self, other: Tensor | Number) -> Any:
+        """input * log(other), 0 where input is 0.
+
+        xlogy(Operand input, Operand other) -> Tensor
+        """
+        return call(ROWS["xlogy"], (self, other))
+
+    def xlogy_(self, other: Tensor | Number) -> Any:
+        """`xlogy` in place."""
+        return call_(ROWS["xlogy"], (self, other))
+
+    def minimum(self, other: Tensor) -> Any:
         """The smaller of the two; nan wins.
 
-        minimum(Operand input, Operand other) -> Tensor
+        minimum(Tensor input, Tensor other) -> Tensor
         """
         return call(ROWS["minimum"], (self, other))
 
-    def minimum_(self, other: Tensor | Number) -> Any:
+    def minimum_(self, other: Tensor) -> Any:
         """`minimum` in place."""
         return call_(ROWS["minimum"], (self, other))
 
-    def maximum(self, other: Tensor | Number) -> Any:
+    def maximum(self, other: Tensor) -> Any:
         """The larger of the two; nan wins.
 
-        maximum(Operand input, Operand other) -> Tensor
+        maximum(Tensor input, Tensor other) -> Tensor
         """
         return call(ROWS["maximum"], (self, other))
 
-    def maximum_(self, other: Tensor | Number) -> Any:
+    def maximum_(self, other: Tensor) -> Any:
         """`maximum` in place."""
         return call_(ROWS["maximum"], (self, other))
 
-    def fmin(self, other: Tensor | Number) -> Any:
+    def fmin(self, other: Tensor) -> Any:
         """The smaller of the two; nan loses.
 
-        fmin(Operand input, Operand other) -> Tensor
+        fmin(Tensor input, Tensor other) -> Tensor
         """
         return call(ROWS["fmin"], (self, other))
 
-    def fmin_(self, other: Tensor | Number) -> Any:
+    def fmin_(self, other: Tensor) -> Any:
         """`fmin` in place."""
         return call_(ROWS["fmin"], (self, other))
 
-    def fmax(self, other: Tensor | Number) -> Any:
+    def fmax(self, other: Tensor) -> Any:
         """The larger of the two; nan loses.
 
-        fmax(Operand input, Operand other) -> Tensor
+        fmax(Tensor input, Tensor other) -> Tensor
         """
         return call(ROWS["fmax"], (self, other))
 
-    def fmax_(self, other: Tensor | Number) -> Any:
+    def fmax_(self, other: Tensor) -> Any:
         """`fmax` in place."""
         return call_(ROWS["fmax"], (self, other))
 
@@ -3703,6 +5031,108 @@ class Methods:
         """`masked_fill` in place."""
         return call_(ROWS["masked_fill"], (self, mask, value))
 
+    def copysign(self, other: Tensor | Number) -> Any:
+        """|input| with the sign of other, -0 included.
+
+        copysign(Tensor input, Operand other) -> Tensor
+        """
+        return call(ROWS["copysign"], (self, other))
+
+    def copysign_(self, other: Tensor | Number) -> Any:
+        """`copysign` in place."""
+        return call_(ROWS["copysign"], (self, other))
+
+    def heaviside(self, values: Tensor) -> Any:
+        """0 where input is negative, 1 where positive, values where it is 0.
+
+        heaviside(Tensor input, Tensor values) -> Tensor
+        """
+        return call(ROWS["heaviside"], (self, values))
+
+    def heaviside_(self, values: Tensor) -> Any:
+        """`heaviside` in place."""
+        return call_(ROWS["heaviside"], (self, values))
+
+    def hypot(self, other: Tensor) -> Any:
+        """sqrt(input**2 + other**2), without overflow.
+
+        hypot(Tensor input, Tensor other) -> Tensor
+        """
+        return call(ROWS["hypot"], (self, other))
+
+    def hypot_(self, other: Tensor) -> Any:
+        """`hypot` in place."""
+        return call_(ROWS["hypot"], (self, other))
+
+    def ldexp(self, other: Tensor) -> Any:
+        """input * 2 ** other.
+
+        ldexp(Tensor input, Tensor other) -> Tensor
+        """
+        return call(ROWS["ldexp"], (self, other))
+
+    def ldexp_(self, other: Tensor) -> Any:
+        """`ldexp` in place."""
+        return call_(ROWS["ldexp"], (self, other))
+
+    def logaddexp(self, other: Tensor) -> Any:
+        """log(exp(input) + exp(other)), without overflow.
+
+        logaddexp(Tensor input, Tensor other) -> Tensor
+        """
+        return call(ROWS["logaddexp"], (self, other))
+
+    def logaddexp_(self, other: Tensor) -> Any:
+        """`logaddexp` in place."""
+        return call_(ROWS["logaddexp"], (self, other))
+
+    def logaddexp2(self, other: Tensor) -> Any:
+        """log2(2**input + 2**other), without overflow.
+
+        logaddexp2(Tensor input, Tensor other) -> Tensor
+        """
+        return call(ROWS["logaddexp2"], (self, other))
+
+    def logaddexp2_(self, other: Tensor) -> Any:
+        """`logaddexp2` in place."""
+        return call_(ROWS["logaddexp2"], (self, other))
+
+    def float_power(self, exponent: Tensor | Number) -> Any:
+        """input ** exponent in float64.
+
+        float_power(Operand input, Operand exponent) -> Tensor
+        """
+        return call(ROWS["float_power"], (self, exponent))
+
+    def float_power_(self, exponent: Tensor | Number) -> Any:
+        """`float_power` in place."""
+        return call_(ROWS["float_power"], (self, exponent))
+
+    def nan_to_num(
+        self, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
+    ) -> Any:
+        """input with nan and infinities replaced: by 0 and the dtype's largest and smallest
+        numbers unless given.
+
+            nan_to_num(Tensor input, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor
+        """
+        return call(ROWS["nan_to_num"], (self, nan, posinf, neginf))
+
+    def nan_to_num_(
+        self, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
+    ) -> Any:
+        """`nan_to_num` in place."""
+        return call_(ROWS["nan_to_num"], (self, nan, posinf, neginf))
+
+    def isclose(
+        self, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+    ) -> Any:
+        """True where |input - other| <= atol + rtol * |other|.
+
+        isclose(Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor
+        """
+        return call(ROWS["isclose"], (self, other, rtol, atol, equal_nan))
+
     def relu(self) -> Any:
         """max(input, 0); nan stays.
 
@@ -3713,6 +5143,17 @@ class Methods:
     def relu_(self) -> Any:
         """`relu` in place."""
         return call_(ROWS["relu"], (self,))
+
+    def square(self) -> Any:
+        """input * input; bools count as int64.
+
+        square(Tensor input) -> Tensor
+        """
+        return call(ROWS["square"], (self,))
+
+    def square_(self) -> Any:
+        """`square` in place."""
+        return call_(ROWS["square"], (self,))
 
     def clone(self) -> Any:
         """A copy with memory of its own.
@@ -4286,10 +5727,51 @@ class Methods:
             dim = axis
         return call(ROWS["var"], (self, dim, correction, keepdim))
 
+    def count_nonzero(self, dim: int | Sequence[int] | None = None, *, axis: Any = None) -> Any:
+        """How many elements are not zero, over dim or in all.
+
+        count_nonzero(Tensor input, int[]? dim=None) -> Tensor
+        """
+        if axis is not None:
+            dim = axis
+        return call(ROWS["count_nonzero"], (self, dim))
+
+    def nansum(
+        self,
+        dim: int | Sequence[int] | None = None,
+        keepdim: bool = False,
+        *,
+        dtype: dtype_type | None = None,
+        axis: Any = None,
+    ) -> Any:
+        """The sum over dim of the elements that are not nan.
+
+        nansum(Tensor input, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor
+        """
+        if axis is not None:
+            dim = axis
+        return call(ROWS["nansum"], (self, dim, keepdim, dtype))
+
+    def nanmean(
+        self,
+        dim: int | Sequence[int] | None = None,
+        keepdim: bool = False,
+        *,
+        dtype: dtype_type | None = None,
+        axis: Any = None,
+    ) -> Any:
+        """The mean over dim of the elements that are not nan.
+
+        nanmean(Tensor input, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor
+        """
+        if axis is not None:
+            dim = axis
+        return call(ROWS["nanmean"], (self, dim, keepdim, dtype))
+
     def logsumexp(
         self, dim: int | Sequence[int] = REQUIRED, keepdim: bool = False, *, axis: Any = None
     ) -> Any:
-        """log(sum(exp(input))) over dim, without overflow.
+        """log(sum(exp(input))) over dim, without overflow; ints give the default float.
 
         logsumexp(Tensor input, int[] dim, bool keepdim=False) -> Tensor
         """
@@ -4297,12 +5779,14 @@ class Methods:
             dim = axis
         return call(ROWS["logsumexp"], (self, dim, keepdim))
 
-    def count_nonzero(self) -> Any:
-        """How many elements are not zero.
+    def aminmax(self, *, dim: int | None = None, keepdim: bool = False, axis: Any = None) -> Any:
+        """The smallest and the largest element, along dim or of all; ties share the gradient.
 
-        count_nonzero(Tensor input) -> Tensor
+        aminmax(Tensor input, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)
         """
-        return call(ROWS["count_nonzero"], (self,))
+        if axis is not None:
+            dim = axis
+        return call(ROWS["aminmax"], (self, dim, keepdim))
 
     def argmax(self, dim: int | None = None, keepdim: bool = False, *, axis: Any = None) -> Any:
         """The index of the largest element, of the flattened input without dim.
@@ -4352,6 +5836,54 @@ class Methods:
             dim = axis
         return call(ROWS["std"], (self, dim, correction, keepdim))
 
+    def median(self) -> Any:
+        """The lower median of all elements; nan when one is.
+
+        median(Tensor input) -> Tensor
+        """
+        return call(ROWS["median"], (self,))
+
+    def nanmedian(self) -> Any:
+        """The lower median of the elements that are not nan.
+
+        nanmedian(Tensor input) -> Tensor
+        """
+        return call(ROWS["nanmedian"], (self,))
+
+    def quantile(
+        self,
+        q: Tensor | Number,
+        dim: int | None = None,
+        keepdim: bool = False,
+        *,
+        interpolation: str = "linear",
+        axis: Any = None,
+    ) -> Any:
+        """The q-th quantiles along dim, or of all elements; q's dim comes first.
+
+        quantile(Tensor input, Operand q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor
+        """
+        if axis is not None:
+            dim = axis
+        return call(ROWS["quantile"], (self, q, dim, keepdim, interpolation))
+
+    def nanquantile(
+        self,
+        q: Tensor | Number,
+        dim: int | None = None,
+        keepdim: bool = False,
+        *,
+        interpolation: str = "linear",
+        axis: Any = None,
+    ) -> Any:
+        """The q-th quantiles along dim, or of all elements; q's dim comes first.
+
+        nanquantile(Tensor input, Operand q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor
+        """
+        if axis is not None:
+            dim = axis
+        return call(ROWS["nanquantile"], (self, q, dim, keepdim, interpolation))
+
     def cumsum(
         self, dim: int = REQUIRED, *, dtype: dtype_type | None = None, axis: Any = None
     ) -> Any:
@@ -4363,6 +5895,14 @@ class Methods:
             dim = axis
         return call(ROWS["cumsum"], (self, dim, dtype))
 
+    def cumsum_(
+        self, dim: int = REQUIRED, *, dtype: dtype_type | None = None, axis: Any = None
+    ) -> Any:
+        """`cumsum` in place."""
+        if axis is not None:
+            dim = axis
+        return call_(ROWS["cumsum"], (self, dim, dtype))
+
     def cumprod(
         self, dim: int = REQUIRED, *, dtype: dtype_type | None = None, axis: Any = None
     ) -> Any:
@@ -4373,6 +5913,91 @@ class Methods:
         if axis is not None:
             dim = axis
         return call(ROWS["cumprod"], (self, dim, dtype))
+
+    def cumprod_(
+        self, dim: int = REQUIRED, *, dtype: dtype_type | None = None, axis: Any = None
+    ) -> Any:
+        """`cumprod` in place."""
+        if axis is not None:
+            dim = axis
+        return call_(ROWS["cumprod"], (self, dim, dtype))
+
+    def cummax(self, dim: int = REQUIRED, *, axis: Any = None) -> Any:
+        """Running maxima along dim and where they are; nan wins.
+
+        cummax(Tensor input, int dim) -> (Tensor values, Tensor indices)
+        """
+        if axis is not None:
+            dim = axis
+        return call(ROWS["cummax"], (self, dim))
+
+    def cummin(self, dim: int = REQUIRED, *, axis: Any = None) -> Any:
+        """Running minima along dim and where they are; nan wins.
+
+        cummin(Tensor input, int dim) -> (Tensor values, Tensor indices)
+        """
+        if axis is not None:
+            dim = axis
+        return call(ROWS["cummin"], (self, dim))
+
+    def logcumsumexp(self, dim: int = REQUIRED, *, axis: Any = None) -> Any:
+        """Logarithms of running sums of exp(input) along dim.
+
+        logcumsumexp(Tensor input, int dim) -> Tensor
+        """
+        if axis is not None:
+            dim = axis
+        return call(ROWS["logcumsumexp"], (self, dim))
+
+    def diff(
+        self,
+        n: int = 1,
+        dim: int = -1,
+        prepend: Tensor | None = None,
+        append: Tensor | None = None,
+        *,
+        axis: Any = None,
+    ) -> Any:
+        """The n-th differences of neighbours along dim.
+
+        diff(Tensor input, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor
+        """
+        if axis is not None:
+            dim = axis
+        return call(ROWS["diff"], (self, n, dim, prepend, append))
+
+    def trapezoid(
+        self, x: Tensor | None = None, dx: float = 1, dim: int = -1, *, axis: Any = None
+    ) -> Any:
+        """The integral of y along dim by trapezoids, over x or in steps of dx.
+
+        trapezoid(Tensor y, Tensor? x=None, float dx=1, int dim=-1) -> Tensor
+        """
+        if axis is not None:
+            dim = axis
+        return call(ROWS["trapezoid"], (self, x, dx, dim))
+
+    def trapz(
+        self, x: Tensor | None = None, dx: float = 1, dim: int = -1, *, axis: Any = None
+    ) -> Any:
+        """trapezoid.
+
+        trapz(Tensor y, Tensor? x=None, float dx=1, int dim=-1) -> Tensor
+        """
+        if axis is not None:
+            dim = axis
+        return call(ROWS["trapz"], (self, x, dx, dim))
+
+    def cumulative_trapezoid(
+        self, x: Tensor | None = None, dx: float = 1, dim: int = -1, *, axis: Any = None
+    ) -> Any:
+        """Running integrals of y along dim by trapezoids.
+
+        cumulative_trapezoid(Tensor y, Tensor? x=None, float dx=1, int dim=-1) -> Tensor
+        """
+        if axis is not None:
+            dim = axis
+        return call(ROWS["cumulative_trapezoid"], (self, x, dx, dim))
 
     def bmm(self, mat2: Tensor) -> Any:
         """Batched matrix product of [B, M, K] and [B, K, N].
@@ -4396,11 +6021,15 @@ class Methods:
         return call(ROWS["matmul"], (self, other))
 
     def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Any:
-        """beta * input + alpha * mat1 @ mat2.
+        """beta * input + alpha * mat1 @ mat2; input broadcasts.
 
         addmm(Tensor input, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
         """
         return call(ROWS["addmm"], (self, mat1, mat2, beta, alpha))
+
+    def addmm_(self, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Any:
+        """`addmm` in place."""
+        return call_(ROWS["addmm"], (self, mat1, mat2, beta, alpha))
 
     def dot(self, tensor: Tensor) -> Any:
         """Sum of products of two vectors.
@@ -4582,6 +6211,21 @@ class Methods:
         """`triu` in place."""
         return call_(ROWS["triu"], (self, diagonal))
 
+    def bincount(self, weights: Tensor | None = None, minlength: int = 0) -> Any:
+        """How often each value from 0 on occurs, or the sum of its weights.
+
+        bincount(Tensor input, Tensor? weights=None, int minlength=0) -> Tensor
+        """
+        return call(ROWS["bincount"], (self, weights, minlength))
+
+    def histc(self, bins: int = 100, min: Number = 0, max: Number = 0) -> Any:
+        """How many elements lie in each of equal bins from min to max; of the data when both are
+        0.
+
+            histc(Tensor input, int bins=100, Scalar min=0, Scalar max=0) -> Tensor
+        """
+        return call(ROWS["histc"], (self, bins, min, max))
+
     def sort(
         self, dim: int = -1, descending: bool = False, stable: bool = False, *, axis: Any = None
     ) -> Any:
@@ -4614,6 +6258,53 @@ class Methods:
         if axis is not None:
             dim = axis
         return call(ROWS["argsort"], (self, dim, descending, stable))
+
+    def searchsorted(
+        self,
+        input: Tensor | Number,
+        *,
+        out_int32: bool = False,
+        right: bool = False,
+        side: str | None = None,
+        sorter: Tensor | None = None,
+    ) -> Any:
+        """Where input's elements would be inserted into the last dim of sorted_sequence.
+
+        searchsorted(Tensor sorted_sequence, Operand input, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor
+        """
+        return call(ROWS["searchsorted"], (self, input, out_int32, right, side, sorter))
+
+    def bucketize(self, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Any:
+        """The bucket between boundaries of each element.
+
+        bucketize(Operand input, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor
+        """
+        return call(ROWS["bucketize"], (self, boundaries, out_int32, right))
+
+    def kthvalue(self, k: int, dim: int = -1, keepdim: bool = False, *, axis: Any = None) -> Any:
+        """The k-th smallest along dim and where it is.
+
+        kthvalue(Tensor input, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)
+        """
+        if axis is not None:
+            dim = axis
+        return call(ROWS["kthvalue"], (self, k, dim, keepdim))
+
+    def mode(self, dim: int = -1, keepdim: bool = False, *, axis: Any = None) -> Any:
+        """The most frequent element along dim and where its last is; of several the smallest.
+
+        mode(Tensor input, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)
+        """
+        if axis is not None:
+            dim = axis
+        return call(ROWS["mode"], (self, dim, keepdim))
+
+    def msort(self) -> Any:
+        """input sorted along its first dim.
+
+        msort(Tensor input) -> Tensor
+        """
+        return call(ROWS["msort"], (self,))
 
     def multinomial(self, num_samples: int, replacement: bool = False) -> Any:
         """Indices drawn by the weights in input's last dimension.
@@ -4676,6 +6367,333 @@ class Methods:
     def bce_with_logits_(self, target: Tensor) -> Any:
         """`bce_with_logits` in place."""
         return call_(ROWS["bce_with_logits"], (self, target))
+
+    def bce_with_logits_positive(self, target: Tensor, pos_weight: Tensor) -> Any:
+        """bce_with_logits with the positive term times pos_weight.
+
+        bce_with_logits_positive(Tensor input, Tensor target, Tensor pos_weight) -> Tensor
+        """
+        return call(ROWS["bce_with_logits_positive"], (self, target, pos_weight))
+
+    def bce_with_logits_positive_(self, target: Tensor, pos_weight: Tensor) -> Any:
+        """`bce_with_logits_positive` in place."""
+        return call_(ROWS["bce_with_logits_positive"], (self, target, pos_weight))
+
+    def binary_cross_entropy(self, target: Tensor) -> Any:
+        """-(target log(input) + (1 - target) log(1 - input)), logarithms at least -100.
+
+        binary_cross_entropy(Tensor input, Tensor target) -> Tensor
+        """
+        return call(ROWS["binary_cross_entropy"], (self, target))
+
+    def binary_cross_entropy_(self, target: Tensor) -> Any:
+        """`binary_cross_entropy` in place."""
+        return call_(ROWS["binary_cross_entropy"], (self, target))
+
+    def smooth_l1_error(self, target: Tensor, beta: Number) -> Any:
+        """d = |input - target|: d**2 / (2 beta) where d < beta, else d - beta / 2.
+
+        smooth_l1_error(Tensor input, Tensor target, Scalar beta) -> Tensor
+        """
+        return call(ROWS["smooth_l1_error"], (self, target, beta))
+
+    def smooth_l1_error_(self, target: Tensor, beta: Number) -> Any:
+        """`smooth_l1_error` in place."""
+        return call_(ROWS["smooth_l1_error"], (self, target, beta))
+
+    def huber_error(self, target: Tensor, delta: Number) -> Any:
+        """d = |input - target|: d**2 / 2 where d <= delta, else delta * (d - delta / 2).
+
+        huber_error(Tensor input, Tensor target, Scalar delta) -> Tensor
+        """
+        return call(ROWS["huber_error"], (self, target, delta))
+
+    def huber_error_(self, target: Tensor, delta: Number) -> Any:
+        """`huber_error` in place."""
+        return call_(ROWS["huber_error"], (self, target, delta))
+
+    def kl_divergence(self, target: Tensor) -> Any:
+        """target * (log(target) - input), 0 where target is 0.
+
+        kl_divergence(Tensor input, Tensor target) -> Tensor
+        """
+        return call(ROWS["kl_divergence"], (self, target))
+
+    def kl_divergence_(self, target: Tensor) -> Any:
+        """`kl_divergence` in place."""
+        return call_(ROWS["kl_divergence"], (self, target))
+
+    def kl_divergence_log(self, target: Tensor) -> Any:
+        """exp(target) * (target - input).
+
+        kl_divergence_log(Tensor input, Tensor target) -> Tensor
+        """
+        return call(ROWS["kl_divergence_log"], (self, target))
+
+    def kl_divergence_log_(self, target: Tensor) -> Any:
+        """`kl_divergence_log` in place."""
+        return call_(ROWS["kl_divergence_log"], (self, target))
+
+    def gaussian_nll(self, target: Tensor, var: Tensor) -> Any:
+        """(log(var) + (input - target)**2 / var) / 2.
+
+        gaussian_nll(Tensor input, Tensor target, Tensor var) -> Tensor
+        """
+        return call(ROWS["gaussian_nll"], (self, target, var))
+
+    def gaussian_nll_(self, target: Tensor, var: Tensor) -> Any:
+        """`gaussian_nll` in place."""
+        return call_(ROWS["gaussian_nll"], (self, target, var))
+
+    def multi_margin_terms(self, own: Tensor, is_target: Tensor, margin: Number, p: Number) -> Any:
+        """max(margin - own + input, 0)**p but 0 at the target; p is 1 or 2.
+
+        multi_margin_terms(Tensor input, Tensor own, Tensor is_target, Scalar margin, Scalar p) -> Tensor
+        """
+        return call(ROWS["multi_margin_terms"], (self, own, is_target, margin, p))
+
+    def multilabel_terms(self, input: Tensor, present: Tensor, is_target: Tensor) -> Any:
+        """max(1 - own + input, 0) where present and not is_target, else 0.
+
+        multilabel_terms(Tensor own, Tensor input, Tensor present, Tensor is_target) -> Tensor
+        """
+        return call(ROWS["multilabel_terms"], (self, input, present, is_target))
+
+    def baddbmm(
+        self, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1
+    ) -> Any:
+        """beta * input + alpha * batch1 @ batch2 of batches of matrices.
+
+        baddbmm(Tensor input, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
+        """
+        return call(ROWS["baddbmm"], (self, batch1, batch2, beta, alpha))
+
+    def baddbmm_(
+        self, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1
+    ) -> Any:
+        """`baddbmm` in place."""
+        return call_(ROWS["baddbmm"], (self, batch1, batch2, beta, alpha))
+
+    def addbmm(self, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Any:
+        """beta * input + alpha * the sum of batch1 @ batch2 over the batch.
+
+        addbmm(Tensor input, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
+        """
+        return call(ROWS["addbmm"], (self, batch1, batch2, beta, alpha))
+
+    def addbmm_(
+        self, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1
+    ) -> Any:
+        """`addbmm` in place."""
+        return call_(ROWS["addbmm"], (self, batch1, batch2, beta, alpha))
+
+    def addmv(self, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Any:
+        """beta * input + alpha * mat @ vec.
+
+        addmv(Tensor input, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor
+        """
+        return call(ROWS["addmv"], (self, mat, vec, beta, alpha))
+
+    def addmv_(self, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Any:
+        """`addmv` in place."""
+        return call_(ROWS["addmv"], (self, mat, vec, beta, alpha))
+
+    def addr(self, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Any:
+        """beta * input + alpha * the outer product of vec1 and vec2.
+
+        addr(Tensor input, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
+        """
+        return call(ROWS["addr"], (self, vec1, vec2, beta, alpha))
+
+    def addr_(self, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Any:
+        """`addr` in place."""
+        return call_(ROWS["addr"], (self, vec1, vec2, beta, alpha))
+
+    def mv(self, vec: Tensor) -> Any:
+        """Matrix times vector.
+
+        mv(Tensor input, Tensor vec) -> Tensor
+        """
+        return call(ROWS["mv"], (self, vec))
+
+    def cholesky(self, upper: bool = False) -> Any:
+        """As linalg.cholesky.
+
+        cholesky(Tensor input, bool upper=False) -> Tensor
+        """
+        return call(ROWS["cholesky"], (self, upper))
+
+    def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor) -> Any:
+        """x with A x = b from linalg.lu_factor of A.
+
+        lu_solve(Tensor b, Tensor LU_data, Tensor LU_pivots) -> Tensor
+        """
+        return call(ROWS["lu_solve"], (self, LU_data, LU_pivots))
+
+    def qr(self, some: bool = True) -> Any:
+        """As linalg.qr, reduced where some is true, else complete.
+
+        qr(Tensor input, bool some=True) -> (Tensor Q, Tensor R)
+        """
+        return call(ROWS["qr"], (self, some))
+
+    def svd(self, some: bool = True, compute_uv: bool = True) -> Any:
+        """input = U diag(S) V^T, reduced where some is true.
+
+        svd(Tensor input, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)
+        """
+        return call(ROWS["svd"], (self, some, compute_uv))
+
+    def inner(self, other: Tensor) -> Any:
+        """Sums of products over the last dims; the product where one is 0-dim.
+
+        inner(Tensor input, Tensor other) -> Tensor
+        """
+        return call(ROWS["inner"], (self, other))
+
+    def vdot(self, other: Tensor) -> Any:
+        """Sum of products of two vectors.
+
+        vdot(Tensor input, Tensor other) -> Tensor
+        """
+        return call(ROWS["vdot"], (self, other))
+
+    def matrix_exp(self) -> Any:
+        """The matrix exponential of [..., n, n] matrices.
+
+        matrix_exp(Tensor input) -> Tensor
+        """
+        return call(ROWS["matrix_exp"], (self,))
+
+    def trace(self) -> Any:
+        """The sum of a matrix's diagonal.
+
+        trace(Tensor input) -> Tensor
+        """
+        return call(ROWS["trace"], (self,))
+
+    def kron(self, other: Tensor) -> Any:
+        """Kronecker's product: every element of input times other.
+
+        kron(Tensor input, Tensor other) -> Tensor
+        """
+        return call(ROWS["kron"], (self, other))
+
+    def inverse(self) -> Any:
+        """As linalg.inv.
+
+        inverse(Tensor input) -> Tensor
+        """
+        return call(ROWS["inverse"], (self,))
+
+    def triangular_solve(
+        self, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+    ) -> Any:
+        """X with A X = b of triangular A, and a copy of A.
+
+        triangular_solve(Tensor b, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)
+        """
+        return call(ROWS["triangular_solve"], (self, A, upper, transpose, unitriangular))
+
+    def cholesky_solve(self, L: Tensor, upper: bool = False) -> Any:
+        """X with A X = B from the Cholesky factor of A.
+
+        cholesky_solve(Tensor B, Tensor L, bool upper=False) -> Tensor
+        """
+        return call(ROWS["cholesky_solve"], (self, L, upper))
+
+    def cholesky_inverse(self, upper: bool = False) -> Any:
+        """The inverse of A from its Cholesky factor.
+
+        cholesky_inverse(Tensor L, bool upper=False) -> Tensor
+        """
+        return call(ROWS["cholesky_inverse"], (self, upper))
+
+    def det(self) -> Any:
+        """As linalg.det.
+
+        det(Tensor input) -> Tensor
+        """
+        return call(ROWS["det"], (self,))
+
+    def slogdet(self) -> Any:
+        """As linalg.slogdet.
+
+        slogdet(Tensor input) -> (Tensor sign, Tensor logabsdet)
+        """
+        return call(ROWS["slogdet"], (self,))
+
+    def logdet(self) -> Any:
+        """The logarithm of the determinant; nan where that is negative.
+
+        logdet(Tensor input) -> Tensor
+        """
+        return call(ROWS["logdet"], (self,))
+
+    def pinverse(self, rcond: float = 1e-15) -> Any:
+        """As linalg.pinv.
+
+        pinverse(Tensor input, float rcond=1e-15) -> Tensor
+        """
+        return call(ROWS["pinverse"], (self, rcond))
+
+    def matrix_power(self, n: int) -> Any:
+        """As linalg.matrix_power.
+
+        matrix_power(Tensor input, int n) -> Tensor
+        """
+        return call(ROWS["matrix_power"], (self, n))
+
+    def renorm(
+        self, p: Number, dim: int = REQUIRED, maxnorm: Number = REQUIRED, *, axis: Any = None
+    ) -> Any:
+        """input with every slice along dim whose p-norm is above maxnorm scaled down to maxnorm.
+
+        renorm(Tensor input, Scalar p, int dim, Scalar maxnorm) -> Tensor
+        """
+        if axis is not None:
+            dim = axis
+        return call(ROWS["renorm"], (self, p, dim, maxnorm))
+
+    def renorm_(
+        self, p: Number, dim: int = REQUIRED, maxnorm: Number = REQUIRED, *, axis: Any = None
+    ) -> Any:
+        """`renorm` in place."""
+        if axis is not None:
+            dim = axis
+        return call_(ROWS["renorm"], (self, p, dim, maxnorm))
+
+    def dist(self, other: Tensor, p: Number = 2) -> Any:
+        """The p-norm of input - other.
+
+        dist(Tensor input, Tensor other, Scalar p=2) -> Tensor
+        """
+        return call(ROWS["dist"], (self, other, p))
+
+    def cov(
+        self, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
+    ) -> Any:
+        """The covariances of the rows of input [variables, observations].
+
+        cov(Tensor input, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor
+        """
+        return call(ROWS["cov"], (self, correction, fweights, aweights))
+
+    def corrcoef(self) -> Any:
+        """The correlations of the rows of input.
+
+        corrcoef(Tensor input) -> Tensor
+        """
+        return call(ROWS["corrcoef"], (self,))
+
+    def cross(self, other: Tensor, dim: int | None = None, *, axis: Any = None) -> Any:
+        """linalg.cross, along the first dim of size 3 by default.
+
+        cross(Tensor input, Tensor other, int? dim=None) -> Tensor
+        """
+        if axis is not None:
+            dim = axis
+        return call(ROWS["cross"], (self, other, dim))
 
     def repeat_interleave(
         self,
