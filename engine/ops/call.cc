@@ -422,6 +422,14 @@ Tensor call(const OpRef& op, std::initializer_list<Tensor> inputs, AttributeList
   return call_many(op, inputs, std::move(attributes))[0];
 }
 
+Tensor with_number(const OpRef& op, const Tensor& a, Attribute number, Attribute alpha) {
+  // Rows whose first operand must be a tensor have no attribute for it.
+  AttributeList attributes(op.get()->signature.params[1].attribute);
+  attributes.push_back(std::move(number));
+  if (!alpha.none()) attributes.push_back(std::move(alpha));
+  return call(op, {a, nullptr}, std::move(attributes));
+}
+
 Tensors call_list(const OpRef& op, Tensors inputs, AttributeList attributes) {
   return invoke(make_call(op, std::move(inputs), std::move(attributes)));
 }
@@ -507,7 +515,7 @@ Tensor mul(const Tensor& a, const Tensor& b) {
 }
 Tensor mul(const Tensor& a, double b) {
   static const OpRef op("mul");
-  return call(op, {a, nullptr}, {{}, b});
+  return with_number(op, a, b);
 }
 Tensor div(const Tensor& a, const Tensor& b) {
   static const OpRef op("true_divide");
@@ -515,7 +523,7 @@ Tensor div(const Tensor& a, const Tensor& b) {
 }
 Tensor div(const Tensor& a, double b) {
   static const OpRef op("true_divide");
-  return call(op, {a, nullptr}, {{}, b});
+  return with_number(op, a, b);
 }
 Tensor neg(const Tensor& a) {
   static const OpRef op("neg");

@@ -36,6 +36,8 @@ class OpRef {
 
 // Calls with attributes by slot; missing trailing ones get their defaults.
 Tensor call(const OpRef& op, std::initializer_list<Tensor> inputs, AttributeList attributes = {});
+// A pointwise row of two operands with a number as the second; `alpha` for rows that have one.
+Tensor with_number(const OpRef& op, const Tensor& a, Attribute number, Attribute alpha = {});
 Tensors call_many(const OpRef& op, std::initializer_list<Tensor> inputs,
                   AttributeList attributes = {});
 Tensors call_list(const OpRef& op, Tensors inputs, AttributeList attributes = {});

@@ -142,7 +142,7 @@ Tensor sign(const Tensor& a) {
 }
 Tensor power(const Tensor& a, double exponent) {
   static const OpRef op("pow");
-  return call(op, {a, nullptr}, {{}, exponent});
+  return with_number(op, a, exponent);
 }
 Tensor equal(const Tensor& a, const Tensor& b) {
   static const OpRef op("eq");
@@ -150,7 +150,7 @@ Tensor equal(const Tensor& a, const Tensor& b) {
 }
 Tensor equal(const Tensor& a, double b) {
   static const OpRef op("eq");
-  return call(op, {a, nullptr}, {{}, b});
+  return with_number(op, a, b);
 }
 Tensor masked_fill(const Tensor& a, const Tensor& mask, double value) {
   static const OpRef op("masked_fill");

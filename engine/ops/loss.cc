@@ -27,7 +27,7 @@ Tensor clamp_through(const Tensor& input, double min) {
 
 Tensor add(const Tensor& a, double b) {
   static const OpRef op("add");
-  return call(op, {a, nullptr}, {{}, b, 1});
+  return with_number(op, a, b, 1);
 }
 
 Tensor where(const Tensor& condition, const Tensor& yes, const Tensor& no) {
@@ -37,7 +37,7 @@ Tensor where(const Tensor& condition, const Tensor& yes, const Tensor& no) {
 
 Tensor equals(const Tensor& a, double b) {
   static const OpRef op("eq");
-  return call(op, {a, nullptr}, {{}, b});
+  return with_number(op, a, b);
 }
 
 Tensor clamp_min(const Tensor& a, double min) {

@@ -24,7 +24,7 @@ NormGradients norm_gradients(const Tensor& grad, const Tensor& input, const Tens
   Tensor x = cast(input, dtype), g = cast(grad, dtype);
   Tensor centered = sub(x, mean(x));
   Tensor variance = mean(call(square, {centered}));
-  Tensor rstd = call(rsqrt, {call(add_op, {variance, nullptr}, {{}, eps, 1})});
+  Tensor rstd = call(rsqrt, {with_number(add_op, variance, eps, 1)});
   Tensor xhat = mul(centered, rstd);
   Tensor down = weight ? mul(g, cast(weight, dtype)) : g;
   Tensor dx = mul(rstd, sub(sub(down, mean(down)), mul(xhat, mean(mul(down, xhat)))));

@@ -58,8 +58,9 @@ absl::StatusOr<PointwiseTypes> types_of(const PointwiseDef& def, const Operands&
       break;
     case TypeRule::kNoBool:
       if (common == DType::kBool) {
-        return not_implemented_error("Subtraction, the `-` operator, with a bool tensor is not supported. ",
-                             "Use the `^` or `logical_xor()` operator instead. [", def.name, "]");
+        return not_implemented_error(
+            "Subtraction, the `-` operator, with a bool tensor is not supported. ",
+            "Use the `^` or `logical_xor()` operator instead. [", def.name, "]");
       }
       break;
   }

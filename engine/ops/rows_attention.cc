@@ -81,7 +81,7 @@ Tensor masked_softmax(Tensor scores, const Tensor& mask) {
     seen = mask;
   } else {
     scores = add(scores, cast(mask, scores->dtype));
-    seen = call(gt, {mask, nullptr}, {{}, -HUGE_VAL});
+    seen = with_number(gt, mask, -HUGE_VAL);
   }
   Tensor blind = logical_not(call(any, {seen}, {IntList{-1}, true}));
   Tensor weights = call(softmax, {masked_fill(scores, blind, 0)}, {-1});

@@ -32,7 +32,7 @@ Tensor bag_numbers(const Tensor& offsets, int64_t n, bool include_last) {
            {zeros(Dims{n + 1}, DType::kInt64), starts, full(Dims{bags}, 1, DType::kInt64)}, {0});
   begun = call(narrow, {call(cumsum, {begun}, {0})}, {0, 0, n});
   static const OpRef sub_op("sub");
-  return call(sub_op, {begun, nullptr}, {{}, 1, 1});
+  return with_number(sub_op, begun, 1, 1);
 }
 
 void backward_max(Backward& b, const Tensor& g) {
@@ -40,7 +40,7 @@ void backward_max(Backward& b, const Tensor& g) {
   Tensor taken = b.output(2);
   if (taken->poison) return b.set(0, taken);
   static const OpRef lt("lt");
-  Tensor empty = call(lt, {taken, nullptr}, {{}, 0});
+  Tensor empty = with_number(lt, taken, 0);
   const TensorSpec& spec = b.input_spec(0);
   b.set(0, call(scatter_add,
                 {zeros(spec.sizes, spec.dtype), masked_fill(taken, empty, 0),
@@ -169,7 +169,7 @@ Tensors compose_renorm(const Call& call) {
   Tensor norms = p_norm(rows, call.attr(1).as_double(), {1}, true);
   if (norms->poison) return {norms};
   Tensor scale = div(full(norms->sizes, limit, norms->dtype), add(norms, 1e-7));
-  Tensor shorter = where(gradwire::call(gt, {norms, nullptr}, {{}, limit}), mul(rows, scale), rows);
+  Tensor shorter = where(with_number(gt, norms, limit), mul(rows, scale), rows);
   return {call_in_place(put, {weight, shorter, indices}, {false})};
 }
 

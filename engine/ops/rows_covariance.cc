@@ -50,7 +50,7 @@ Tensor covariance(const Tensor& input, int64_t correction, const Tensor& fweight
     Tensor share = div(sum(mul(w, aw), {}, false), total);
     factor = sub(total, mul(share, static_cast<double>(correction)));
   } else {
-    factor = call(sub_op, {total, nullptr}, {{}, correction, 1});
+    factor = with_number(sub_op, total, correction, 1);
   }
   factor = call(clamp, {factor, nullptr}, {0});
   Tensor centered = sub(in, unsqueeze(mean, 1));

@@ -74,7 +74,7 @@ Tensors compose_ctc(const Call& call) {
   Tensor loss =
       gradwire::call(rows, {x, targets, lengths(2), target_lengths}, {call.attr(0), zero_infinity});
   if (zero_infinity) {
-    loss = masked_fill(loss, gradwire::call(eq, {loss, nullptr}, {{}, HUGE_VAL}), 0);
+    loss = masked_fill(loss, with_number(eq, loss, HUGE_VAL), 0);
   }
   if (how == "mean") loss = div(loss, cast(clamp_min(target_lengths, 1), x->dtype));
   if (loss->poison) return {loss};

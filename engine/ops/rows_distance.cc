@@ -105,8 +105,7 @@ Tensors compose_pairwise(const Call& call) {
   const Tensor& b = call.in(1);
   int rank = std::max(a->rank(), b->rank());
   if (rank < 1) return fail(call, runtime_error("pairwise_distance needs at least 1 dimension"));
-  Tensor difference =
-      gradwire::call(add_op, {sub(a, b), nullptr}, {{}, call.attr(1).as_double(), 1});
+  Tensor difference = with_number(add_op, sub(a, b), call.attr(1).as_double(), 1);
   if (difference->poison) return {difference};
   double p = call.attr(0).as_double();
   if (difference->sizes.back() == 0 && (p < 0 || p == std::numeric_limits<double>::infinity())) {

@@ -145,7 +145,7 @@ void backward_embedding_gradient(Backward& b) {
   }
   Tensor rows = call(embedding, {b.grad(), b.input(1)});
   if (b.attr(1).as_int() >= 0 && !rows->poison) {
-    Tensor padding = call(eq, {b.input(1), nullptr}, {{}, b.attr(1)});
+    Tensor padding = with_number(eq, b.input(1), b.attr(1));
     rows = call(fill, {rows, unsqueeze(padding, -1), nullptr}, {0.0});
   }
   b.set(0, rows);

@@ -279,7 +279,7 @@ Tensors compose_cond(const Call& call) {
   if (!status.ok()) return fail(call, status);
   Tensors found = call_many(inv, {x}, {false});
   if (found[0]->poison) return {found[0]};
-  Tensor bad = gradwire::call(gt, {found[1], nullptr}, {{}, 0});
+  Tensor bad = with_number(gt, found[1], 0);
   Tensor inverse = masked_fill(found[0], unsqueeze(unsqueeze(bad, -1), -1), kInfinity);
   Order wanted{order.is_string(), order.as_string(), number};
   Tensors own = matrix_norm_of(call, x, wanted, two_dims(-2, -1), false);
@@ -313,7 +313,7 @@ Tensors compose_rank(const Call& call) {
   } else if (!call.attr(1).none()) {
     relative = full({}, call.attr(1).as_double(), a->dtype);
   } else {
-    Tensor positive = gradwire::call(gt, {least, nullptr}, {{}, 0});
+    Tensor positive = with_number(gt, least, 0);
     relative = masked_fill(full(least->sizes, usual, a->dtype), positive, 0);
   }
   Tensor limit = gradwire::call(maximum, {least, mul(relative, extreme(s, {-1}, true, false))});
@@ -346,9 +346,9 @@ Tensors compose_renorm(const Call& call) {
   DType wide = x->dtype == DType::kFloat64 ? x->dtype : DType::kFloat32;
   Tensor norm = vector_norm(cast(x, wide), p, dims, true);
   static const OpRef add_op("add");
-  Tensor padded = gradwire::call(add_op, {norm, nullptr}, {{}, 1e-7, 1});
+  Tensor padded = with_number(add_op, norm, 1e-7, 1);
   Tensor factor = mul(gradwire::call(reciprocal, {padded}), limit);
-  Tensor above = gradwire::call(gt, {norm, nullptr}, {{}, limit});
+  Tensor above = with_number(gt, norm, limit);
   factor = gradwire::call(where, {above, factor, nullptr}, {{}, 1.0});
   return {mul(x, cast(factor, x->dtype))};
 }

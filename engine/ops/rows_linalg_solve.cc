@@ -264,7 +264,7 @@ Tensors compose_det(const Call& call) {
   if (name == "logdet") {
     // nan where the determinant is negative, -inf where it is 0.
     static const OpRef lt("lt");
-    Tensor negative = gradwire::call(lt, {found[1], nullptr}, {{}, 0});
+    Tensor negative = with_number(lt, found[1], 0);
     return {masked_fill(found[2], negative, std::numeric_limits<double>::quiet_NaN())};
   }
   return {found[1], found[2]};

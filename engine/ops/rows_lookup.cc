@@ -53,7 +53,7 @@ Tensors compose_take_along_dim(const Call& call) {
   whole[*dim] = x->sizes[*dim];
   if (x->sizes[*dim] > 0) {  // entries count around the end
     static const OpRef remainder("remainder");
-    index = gradwire::call(remainder, {index, nullptr}, {{}, x->sizes[*dim]});
+    index = with_number(remainder, index, x->sizes[*dim]);
   }
   places[*dim] = index->sizes[*dim];
   return {gradwire::call(gather, {expand(x, whole), expand(index, places)}, {*dim})};
@@ -109,9 +109,8 @@ Tensors compose_unravel_index(const Call& call) {
   bool covered = false;  // the step is beyond any index
   Tensor wide = cast(indices, DType::kInt64);
   for (size_t i = shape.size(); i-- > 0;) {
-    Tensor at = covered ? zeros(indices->sizes, DType::kInt64)
-                        : gradwire::call(quotient, {wide, nullptr}, {{}, step});
-    out[i] = gradwire::call(rest, {at, nullptr}, {{}, shape[i]});
+    Tensor at = covered ? zeros(indices->sizes, DType::kInt64) : with_number(quotient, wide, step);
+    out[i] = with_number(rest, at, shape[i]);
     covered = covered || __builtin_mul_overflow(step, shape[i], &step);
   }
   return out;

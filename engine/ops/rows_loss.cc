@@ -64,7 +64,7 @@ Tensor smoothed_gradient(Backward& b, double smoothing) {
   if (target->poison) return target;
   if (b.attr(0).as_string() == "mean") g = div(g, b.output(2));
   static const OpRef eq("eq");
-  Tensor ignored = call(eq, {target, nullptr}, {{}, b.attr(1)});
+  Tensor ignored = with_number(eq, target, b.attr(1));
   Tensor rows = masked_fill(expand(g, target->sizes), ignored, 0);
   rows = mul(unsqueeze(rows, 1), -smoothing / static_cast<double>(std::max<int64_t>(sizes[1], 1)));
   if (weight) {
@@ -126,8 +126,7 @@ Tensors compose_cross_entropy(const Call& call) {
     double classes = static_cast<double>(x->sizes[dim]);
     if (smoothing > 0) {
       static const OpRef add_op("add");
-      target = gradwire::call(add_op, {mul(target, 1 - smoothing), nullptr},
-                              {{}, smoothing / classes, 1});
+      target = with_number(add_op, mul(target, 1 - smoothing), smoothing / classes, 1);
     }
     Tensor log_p = gradwire::call(softmax, {x}, {dim});
     Tensor term = mul(log_p, target);

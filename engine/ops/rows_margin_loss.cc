@@ -37,7 +37,7 @@ Tensors compose_ranking(const Call& call) {
 
 Tensor unequal(const Tensor& a, double b) {
   static const OpRef op("ne");
-  return call(op, {a, nullptr}, {{}, b});
+  return with_number(op, a, b);
 }
 
 Tensor or_zero(const Tensor& condition, const Tensor& value) {
@@ -70,7 +70,7 @@ Tensors compose_cosine_embedding(const Call& call) {
   constexpr double kEpsilon = 1e-12;
   Tensor square1 = add(dot(x1, x1), kEpsilon), square2 = add(dot(x2, x2), kEpsilon);
   Tensor cosine = div(dot(x1, x2), gradwire::call(root, {mul(square1, square2)}));
-  Tensor apart = gradwire::call(rsub, {cosine, nullptr}, {{}, 1, 1});
+  Tensor apart = with_number(rsub, cosine, 1, 1);
   Tensor close = positive_part(add(cosine, -call.attr(0).as_double()));
   Tensor loss = add(or_zero(equals(target, 1), apart), or_zero(equals(target, -1), close));
   return reduced(loss, call.attr(1).as_string());
@@ -192,12 +192,12 @@ Tensors compose_multilabel(const Call& call) {
   Tensor target = checked_range(call.in(1), -1, static_cast<double>(classes) - 1, true,
                                 "RuntimeError", "argument #2 'target' is out of range");
   target = reshape(target, sizes);
-  Tensor present = gradwire::call(ge, {target, nullptr}, {{}, 0});
+  Tensor present = with_number(ge, target, 0);
   present = gradwire::call(cumprod, {cast(present, DType::kInt64)}, {1});
   Tensor labels = mul(target, present);
   Tensor own = gradwire::call(gather, {x, labels}, {1});
   Tensor hits = gradwire::call(scatter_add, {zeros(sizes, DType::kInt64), labels, present}, {1});
-  Tensor others = gradwire::call(gt, {hits, nullptr}, {{}, 0});
+  Tensor others = with_number(gt, hits, 0);
   // [N, labels, classes]: what each class lacks to lie below each label by 1.
   Tensor loss = gradwire::call(
       terms, {unsqueeze(own, 2), unsqueeze(x, 1), unsqueeze(present, 2), unsqueeze(others, 1)});

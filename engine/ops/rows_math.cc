@@ -287,7 +287,7 @@ Tensors compose_isclose(const Call& call) {
   if (rtol == 0 && atol == 0) return {close};
   Tensor other = is_floating(y->dtype) ? y : cast(y, Slot::current().default_float);
   Tensor allowed = gradwire::call(abs, {mul(other, rtol)});
-  allowed = gradwire::call(add_op, {allowed, nullptr}, {{}, atol, 1});
+  allowed = with_number(add_op, allowed, atol, 1);
   Tensor actual = gradwire::call(abs, {sub(x, other)});
   Tensor near = gradwire::call(logical_and, {gradwire::call(isfinite, {actual}),
                                              gradwire::call(le, {actual, allowed}, {{}})});

@@ -110,7 +110,7 @@ Tensors compose_batch_norm(const Call& call) {
                                    " elements not ", mean->numel()))};
   }
   int rank = x->rank();
-  Tensor shifted = gradwire::call(add_op, {var, nullptr}, {{}, call.attr(2), 1});
+  Tensor shifted = with_number(add_op, var, call.attr(2), 1);
   Tensor scale = gradwire::call(rsqrt, {shifted});
   Tensor y = mul(sub(x, per_channel(mean, rank)), per_channel(scale, rank));
   if (weight) y = mul(y, per_channel(weight, rank));

@@ -188,7 +188,7 @@ Tensors compose_rms_norm(const Call& call) {
   for (int i = 0; i < dims; ++i) over.push_back(x->rank() - dims + i);
   Tensor wide = cast(x, dtype);
   Tensor power = gradwire::call(mean, {gradwire::call(square, {wide})}, {over, true});
-  Tensor scale = gradwire::call(rsqrt, {gradwire::call(add_op, {power, nullptr}, {{}, eps, 1})});
+  Tensor scale = gradwire::call(rsqrt, {with_number(add_op, power, eps, 1)});
   Tensor y = mul(wide, scale);
   if (weight) y = mul(y, weight);
   return {cast(y, x->dtype)};

@@ -18,7 +18,7 @@ Tensor sign(const Tensor& a) {
 
 Tensor power(const Tensor& a, double p) {
   static const OpRef op("pow");
-  return call(op, {a, nullptr}, {{}, p});
+  return with_number(op, a, p);
 }
 
 absl::Status check_norm(const Call& call) {
@@ -41,7 +41,7 @@ Tensors compose_norm(const Call& call) {
   } else if (p == 1) {
     norm = sum(abs(x), dims, keep);
   } else if (p == 0) {
-    norm = sum(cast(gradwire::call(ne, {x, nullptr}, {{}, 0.0}), x->dtype), dims, keep);
+    norm = sum(cast(with_number(ne, x, 0.0), x->dtype), dims, keep);
   } else if (std::isinf(p)) {
     norm = gradwire::call(p > 0 ? amax : amin, {abs(x)}, {dims, keep});
   } else {

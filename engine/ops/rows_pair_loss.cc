@@ -143,7 +143,7 @@ Tensor stirling(const Tensor& target) {
   static const OpRef log("log"), le("le");
   Tensor term = sub(mul(target, call(log, {target})), target);
   term = add(term, mul(call(log, {mul(target, 6.28318530717958647693)}), 0.5));
-  return masked_fill(term, call(le, {target, nullptr}, {{}, 1}), 0);
+  return masked_fill(term, with_number(le, target, 1), 0);
 }
 
 // Step by step, as torch: 16-bit floats are rounded after each.

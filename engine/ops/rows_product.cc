@@ -140,7 +140,7 @@ Tensors compose_addr(const Call& call) {
   if (!status.ok()) return fail(call, status);
   auto scaled = [&](const Tensor& t, const Attribute& by) {
     if (by.as_double() == 1) return t;
-    return gradwire::call(mul_op, {t, nullptr}, {{}, by});
+    return with_number(mul_op, t, by);
   };
   Tensor product = scaled(mul(unsqueeze(a, 1), b), call.attr(1));
   if (call.attr(0).as_double() == 0) return {product};

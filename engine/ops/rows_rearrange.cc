@@ -252,8 +252,8 @@ Tensors compose_response_norm(const Call& call) {
   Tensor mean = gradwire::call(average, {squares}, {IntList{size, 1}, IntList{1}});
   mean = mul(reshape(mean, x->sizes), call.attr(1).as_double());
   static const OpRef plus("add");
-  mean = gradwire::call(plus, {mean, nullptr}, {{}, call.attr(3).as_double(), 1});
-  return {div(x, gradwire::call(pow, {mean, nullptr}, {{}, call.attr(2).as_double()}))};
+  mean = with_number(plus, mean, call.attr(3).as_double(), 1);
+  return {div(x, with_number(pow, mean, call.attr(2).as_double()))};
 }
 
 }  // namespace

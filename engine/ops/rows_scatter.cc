@@ -134,7 +134,7 @@ Tensor equal(const Tensor& a, const Tensor& b) {
 
 Tensor equal(const Tensor& a, double value) {
   static const OpRef op("eq");
-  return call(op, {a, nullptr}, {{}, value});
+  return with_number(op, a, value);
 }
 
 Tensor filled(const Tensor& x, const Tensor& mask, double value) {

@@ -20,12 +20,12 @@ Tensors compose_lp_pool(const Call& call) {
   if (!kernel.ok()) return {poisoned(kernel.status())};
   double window = 1;
   for (int64_t k : *kernel) window *= static_cast<double>(k);
-  Tensor powers = gradwire::call(pow, {call.in(0), nullptr}, {{}, p});
+  Tensor powers = with_number(pow, call.in(0), p);
   Tensor mean =
       gradwire::call(average, {powers}, {*kernel, call.attr(2), IntList{0}, call.attr(3)});
   Tensor positive =
       mul(gradwire::call(sign, {mean}), gradwire::call(relu, {gradwire::call(abs, {mean})}));
-  return {gradwire::call(pow, {mul(positive, window), nullptr}, {{}, 1.0 / p})};
+  return {with_number(pow, mul(positive, window), 1.0 / p)};
 }
 
 // The sizes before pooling: as asked within a stride of the usual ones.

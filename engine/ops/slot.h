@@ -46,8 +46,8 @@ class Slot {
   DType default_float = DType::kFloat32;
   Generator generator;
   absl::flat_hash_map<uint64_t, Generator> generator_marks;  // states kept under a client's number
-  bool anomaly = false;      // backward reports where nan came from
-  bool anomaly_nan = false;  // and looks for it
+  bool anomaly = false;                                      // backward reports where nan came from
+  bool anomaly_nan = false;                                  // and looks for it
 
   // Checkpointed regions being run, innermost last.
   struct Region {
