@@ -357,6 +357,8 @@ class FakeDaemon:
         if row.name == "session.optimizer_state":
             metas = [tensor_pb2.TensorMeta() for _ in outputs]
             return frame_pb2.Reply(metas=frame_pb2.Metas(metas=metas))
+        if row.name == "session.synchronize":
+            return frame_pb2.Reply(metas=frame_pb2.Metas())
         if row.name.startswith("session.") and row.name not in OPS:
             return None
         if row.name == "copy_":
