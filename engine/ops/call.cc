@@ -101,6 +101,34 @@ Ref<Node> make_node(const Call& call) {
   return ref;
 }
 
+// Stands where torch has no derivative either: an error beats a gradient that is silently zero.
+class MissingNode : public Node {
+ public:
+  explicit MissingNode(const OpDef* op) : op_(op) { site = Slot::current().site; }
+  std::string name() const override { return op_->name; }
+  Tensors apply(Tensors) override {
+    ErrorRef error = Slot::current().fail(
+        not_implemented_error("derivative for ", op_->name, " is not implemented"));
+    return Tensors(edges.size(), poisoned(std::move(error)));
+  }
+
+ private:
+  const OpDef* op_;
+};
+
+void mark_missing(const Call& call, const Tensors& outputs) {
+  Ref<Node> node(new MissingNode(call.op));
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    const Tensor& t = call.inputs[i];
+    bool wants = t && t->requires_grad() && is_floating(t->dtype);
+    if (wants) node->edges.push_back(gradient_edge(t));
+  }
+  node->outputs = static_cast<uint32_t>(outputs.size());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (is_floating(outputs[i]->dtype)) set_history(outputs[i], node, static_cast<uint32_t>(i));
+  }
+}
+
 void finish_node(const Call& call, const Ref<Node>& ref, const Tensors& outputs) {
   auto* node = static_cast<OpNode*>(ref.get());
   node->outputs = static_cast<uint32_t>(outputs.size());
@@ -205,6 +233,7 @@ Tensors run_kernel(const Call& call) {
     if (!is_valid(spec.dtype)) return failed(call, type_error("not a dtype of a tensor"));
   }
   bool grad = op.backward && any_requires_grad(call);
+  bool missing = !op.backward && !op.random && any_requires_grad(call);
   Ref<Node> node;
   Tensors outputs;
   bool in_place = call.form == Form::kInPlace;
@@ -260,6 +289,7 @@ Tensors run_kernel(const Call& call) {
       finish_node(call, node, outputs);
     }
   }
+  if (missing && !in_place) mark_missing(call, outputs);
   return outputs;
 }
 

@@ -17,6 +17,7 @@ struct Value {
   IntList shape;
   std::vector<double> data;
   bool differentiable = false;
+  std::string raw = {};  // the bytes, where doubles would not hold the values exactly
 };
 
 // An argument of a signature, in its order; None is an empty Attribute.

@@ -53,6 +53,7 @@ class Tensors {
     std::string dtype = t.at("dtype");
     auto read = [&]<class T>(DType d, T) {
       value.dtype = d;
+      if (!is_floating(d)) value.raw.assign(at, n * sizeof(T));
       widen<T>(at, n, &value.data);
     };
     if (dtype == "F64") read(DType::kFloat64, double{});
