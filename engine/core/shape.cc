@@ -95,6 +95,7 @@ Dims like_strides(std::span<const int64_t> sizes, std::span<const int64_t> strid
 }
 
 bool may_overlap(std::span<const int64_t> sizes, std::span<const int64_t> strides) {
+  if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) return false;
   Dims order = order_by_stride(sizes, strides);
   int64_t reach = 0;  // largest offset within the dimensions seen so far
   for (size_t k = order.size(); k-- > 0;) {

@@ -64,6 +64,10 @@ Tensors run_pointwise(const Call& call) {
         return failed(call, type_error("argument '", p.name, "' must be a Tensor or a number"));
       }
       operand.scalar = scalar_of(a);
+      if (op.pointwise->rule == TypeRule::kSame && call.inputs[0] &&
+          call.inputs[0]->dtype == DType::kBool) {
+        operand.scalar = scalar_of(a.as_double() != 0);  // 0.5 is true
+      }
       operand.weak = p.type == ParamType::kScalar;
     }
     operands.push_back(std::move(operand));
@@ -104,20 +108,20 @@ Ref<Node> make_node(const Call& call) {
 // Stands where torch has no derivative either: an error beats a gradient that is silently zero.
 class MissingNode : public Node {
  public:
-  explicit MissingNode(const OpDef* op) : op_(op) { site = Slot::current().site; }
-  std::string name() const override { return op_->name; }
+  explicit MissingNode(std::string name) : name_(std::move(name)) { site = Slot::current().site; }
+  std::string name() const override { return name_; }
   Tensors apply(Tensors) override {
-    ErrorRef error = Slot::current().fail(
-        not_implemented_error("derivative for ", op_->name, " is not implemented"));
+    ErrorRef error =
+        Slot::current().fail(runtime_error("derivative for ", name_, " is not implemented"));
     return Tensors(edges.size(), poisoned(std::move(error)));
   }
 
  private:
-  const OpDef* op_;
+  std::string name_;
 };
 
 void mark_missing(const Call& call, const Tensors& outputs) {
-  Ref<Node> node(new MissingNode(call.op));
+  Ref<Node> node = missing_derivative(call.op->name);
   for (size_t i = 0; i < call.inputs.size(); ++i) {
     const Tensor& t = call.inputs[i];
     bool wants = t && t->requires_grad() && is_floating(t->dtype);
@@ -450,6 +454,10 @@ Tensors call_many(const OpRef& op, std::initializer_list<Tensor> inputs, Attribu
 
 Tensor call(const OpRef& op, std::initializer_list<Tensor> inputs, AttributeList attributes) {
   return call_many(op, inputs, std::move(attributes))[0];
+}
+
+Ref<Node> missing_derivative(const std::string& name) {
+  return Ref<Node>(new MissingNode(name));
 }
 
 Tensor with_number(const OpRef& op, const Tensor& a, Attribute number, Attribute alpha) {

@@ -44,6 +44,9 @@ Tensors call_list(const OpRef& op, Tensors inputs, AttributeList attributes = {}
 Tensor call_in_place(const OpRef& op, std::initializer_list<Tensor> inputs,
                      AttributeList attributes = {});
 
+// A node whose backward says that `name` has no derivative. The caller adds edges.
+Ref<Node> missing_derivative(const std::string& name);
+
 // A tensor that carries the failure of the command in hand.
 Tensor poisoned(const absl::Status& status);
 Tensor poisoned(ErrorRef error);

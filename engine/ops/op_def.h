@@ -92,6 +92,7 @@ class PointwiseDef {
   std::string name;
   expr::Graph graph;
   TypeRule rule;
+  bool differentiable = true;  // false: a backward through it is an error
   static constexpr size_t kMaxOperands = 32;
   std::bitset<kMaxOperands> reads;     // which operands the graph reads
   std::bitset<kMaxOperands> booleans;  // which are conditions: no part of promotion, no gradient

@@ -122,6 +122,21 @@ bool entangled(const Tensor& a, const Tensor& b) {
 
 absl::Status record(const PointwiseDef& def, const Operands& operands, PointwiseTypes types,
                     const Tensor& result, const Tensor& self, const Tensor& self_before) {
+  if (!def.differentiable) {
+    Ref<Node> node = missing_derivative(def.name);
+    for (const PointwiseOperand& operand : operands) {
+      const Tensor& t = operand.tensor;
+      if (t && t->requires_grad() && is_floating(t->dtype)) {
+        node->edges.push_back(gradient_edge(t));
+      }
+    }
+    if (self) {
+      rebase_history(self, node);
+    } else {
+      set_history(result, node, 0);
+    }
+    return absl::OkStatus();
+  }
   auto* raw = new PointwiseNode();
   Ref<Node> node(raw);
   raw->def = &def;

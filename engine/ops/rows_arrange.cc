@@ -221,7 +221,9 @@ Tensor repeat(const Call& call, IntList repeats) {
     sizes.insert(sizes.end(), x->sizes.begin(), x->sizes.end());
     return clone(reshape(x, sizes));
   }
-  return repeated(x, repeats);
+  Tensor shown = repeated(x, repeats);
+  // Where merging needs no copy it is still x's memory.
+  return !shown->poison && shown->storage == x->storage ? clone(shown) : shown;
 }
 
 Tensors compose_repeat(const Call& call) {

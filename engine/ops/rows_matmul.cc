@@ -216,7 +216,8 @@ void add_matmul_rows(Catalog& c) {
   composite(486, "dot(Tensor input, Tensor tensor) -> Tensor", "Sum of products of two vectors.",
             compose_dot, "scalar");
   composite(487, "outer(Tensor input, Tensor vec2) -> Tensor", "All products of two vectors.",
-            compose_outer, "");
+            compose_outer, "")
+      .type_rule = "promote";
   c.keep_internal({"linear_rows"});
 }
 

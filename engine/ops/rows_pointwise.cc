@@ -40,7 +40,8 @@ void add_arithmetic(Catalog& c) {
               "input / other; integers give the default float.", R::kPromoteFloat,
               [](E x, E y) { return x / y; });
   c.pointwise(104, "floor_divide(Operand input, Operand other) -> Tensor", "floor(input / other).",
-              R::kPromote, [](E x, E y) { return expr::floor_divide(x, y); });
+              R::kPromote, [](E x, E y) { return expr::floor_divide(x, y); })
+      .pointwise->differentiable = false;  // torch's choice: it would be zero everywhere
   c.pointwise(105, "remainder(Operand input, Operand other) -> Tensor",
               "input - other * floor(input / other): Python's %, with the divisor's sign.",
               R::kPromote, [](E x, E y) { return expr::remainder(x, y); })

@@ -464,7 +464,8 @@ void add_product_rows(Catalog& c) {
       .in_place = true;
   row(809, "mv(Tensor input, Tensor vec) -> Tensor", "Matrix times vector.", compose_mv);
   row(826, "inner(Tensor input, Tensor other) -> Tensor",
-      "Sums of products over the last dims; the product where one is 0-dim.", compose_inner);
+      "Sums of products over the last dims; the product where one is 0-dim.", compose_inner,
+      "promote");
   row(827, "vdot(Tensor input, Tensor other) -> Tensor", "Sum of products of two vectors.",
       compose_vdot)
       .shape_rule = "scalar";

@@ -39,14 +39,14 @@ def run(torch, lines, inputs):
         return result
     loss = sum(root.double().mean() for root in roots if root.numel())
     try:
+        # A client that does not wait hears of a refused backward when it reads.
         loss.backward()
+        grads = {i: leaf.grad for i, leaf in leaves.items()}
+        found = {f"grad{i}": _numpy(torch, g) for i, g in grads.items() if g is not None}
     except Exception as error:
         result["raises"] = type(error).__name__
         return result
-    for i, leaf in leaves.items():
-        if leaf.grad is not None:
-            result[f"grad{i}"] = _numpy(torch, leaf.grad)
-    return result
+    return result | found
 
 
 def _numpy(torch, tensor):
@@ -54,7 +54,14 @@ def _numpy(torch, tensor):
 
 
 def differences(got, want, strict=1.0):
-    """What differs, as text; "" when nothing does."""
+    """What differs, as text; "" when nothing does.
+
+    A backward that PyTorch refuses, because an operand that it had saved was written since, may
+    succeed where less is saved; values must be the same all the same.
+    """
+    if want.get("raises") and "raises" not in got:
+        got = {name: got[name] for name in want if name != "raises"}
+        want = {name: value for name, value in want.items() if name != "raises"}
     if got.get("raises", "") != want.get("raises", ""):
         return f"backward raises {got.get('raises') or 'nothing'}, want {want.get('raises') or 'nothing'}"
     if got.keys() != want.keys():

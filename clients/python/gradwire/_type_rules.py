@@ -155,7 +155,8 @@ def _sum(row: Any) -> Rule:
 
 
 def _float_only(row: Any) -> Rule:
-    same, given = _same_type(row), _given(row)
+    several = sum(kind in (0, 2) for kind in row.kinds) > 1  # tensors and operands
+    same, given = (_promote if several else _same_type)(row), _given(row)
 
     def rule(values: Values) -> Any:
         kind = given(values) or same(values)
