@@ -7,6 +7,7 @@ from typing import Any
 
 from ... import _ops, _overloads, _row
 from ...autograd import gradients, no_grad
+from . import rnn
 
 
 def _listed(parameters: Any) -> list[Any]:
@@ -84,5 +85,6 @@ __all__ = [
     "clip_grad_value_",
     "get_total_norm",
     "parameters_to_vector",
+    "rnn",
     "vector_to_parameters",
 ]
