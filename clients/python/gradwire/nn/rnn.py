@@ -23,6 +23,18 @@ def _permuted(tensor: Any, permutation: Any) -> Any:
 class RNNBase(Module):
     """Layers of a recurrent net; a forward is one command."""
 
+    mode: str
+    input_size: int
+    hidden_size: int
+    num_layers: int
+    bias: bool
+    batch_first: bool
+    dropout: float
+    bidirectional: bool
+    proj_size: int
+    weight_ih_l0: Any
+    _dtype: Any
+
     def __init__(
         self,
         mode: str,
@@ -316,6 +328,14 @@ class LSTM(RNNBase):
 class RNNCellBase(Module):
     """One step."""
 
+    input_size: int
+    hidden_size: int
+    bias: bool
+    weight_ih: Any
+    weight_hh: Any
+    bias_ih: Any
+    bias_hh: Any
+    _dtype: Any
     _gates = 1
     _row_name = "nn.RNNCell"
 
