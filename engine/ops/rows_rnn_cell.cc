@@ -1,4 +1,4 @@
-// Rows 1320 to 1339: one step of a recurrent net, and the state of recurrent modules.
+// Rows 1320 to 1335: one step of a recurrent net, and the state of recurrent modules.
 #include <cmath>
 
 #include "engine/ops/rnn.h"

@@ -3684,6 +3684,27 @@ def gru_cell(
     return call(ROWS["gru_cell"], (input, hx, w_ih, w_hh, b_ih, b_hh))
 
 
+def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0, *, axis: Any = None) -> Any:
+    """The norm of order pow for each index of dim, kept as a dimension; dim -1: one norm of
+    everything, without dimensions.
+
+        norm_except_dim(Tensor v, int pow=2, int dim=0) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["norm_except_dim"], (v, pow, dim))
+
+
+def _weight_norm(v: Tensor, g: Tensor, dim: int = 0, *, axis: Any = None) -> Any:
+    """g * v / |v| with the norm of norm_except_dim.
+
+    _weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["_weight_norm"], (v, g, dim))
+
+
 class Methods:
     """Ops that are methods of Tensor too."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ._row import REQUIRED, Row
 
-CATALOG_HASH = "b845a94fbdc08691"
+CATALOG_HASH = "25fb06d2ab7f2ebd"
 
 ROWS: dict[str, Row] = {
     "session.release": Row(
@@ -6037,6 +6037,32 @@ ROWS: dict[str, Row] = {
         "Tensor[]",
         "",
         "",
+        "d",
+    ),
+    "norm_except_dim": Row(
+        1336,
+        "norm_except_dim",
+        [
+            ("v", "Tensor", False, REQUIRED),
+            ("pow", "int", False, 2),
+            ("dim", "int", False, 0),
+        ],
+        "Tensor",
+        "",
+        "same",
+        "d",
+    ),
+    "_weight_norm": Row(
+        1337,
+        "_weight_norm",
+        [
+            ("v", "Tensor", False, REQUIRED),
+            ("g", "Tensor", False, REQUIRED),
+            ("dim", "int", False, 0),
+        ],
+        "Tensor",
+        "same",
+        "same",
         "d",
     ),
 }
