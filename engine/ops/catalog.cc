@@ -96,6 +96,10 @@ Catalog::Catalog() {
   add_channel_dropout_rows(*this);
   add_module_rows(*this);
   add_module_norm_rows(*this);
+  add_rnn_rows(*this);
+  add_rnn_layer_rows(*this);
+  add_rnn_cell_rows(*this);
+  add_weight_norm_rows(*this);
   add_optimizer_rows(*this);
   for (const OpDef& row : storage_) sorted_.push_back(&row);
   std::sort(sorted_.begin(), sorted_.end(),

@@ -108,6 +108,10 @@ void add_bag_rows(Catalog& catalog);
 void add_channel_dropout_rows(Catalog& catalog);
 void add_module_rows(Catalog& catalog);
 void add_module_norm_rows(Catalog& catalog);
+void add_rnn_rows(Catalog& catalog);
+void add_rnn_layer_rows(Catalog& catalog);
+void add_rnn_cell_rows(Catalog& catalog);
+void add_weight_norm_rows(Catalog& catalog);
 void add_optimizer_rows(Catalog& catalog);
 
 }  // namespace gradwire

@@ -29,6 +29,7 @@ struct Simd<float> {
   }
   static V sqrt(V a) { return _mm256_sqrt_ps(a); }
   static V exp(V a) { return Sleef_expf8_u10avx2(a); }
+  static V tanh(V a) { return Sleef_tanhf8_u10avx2(a); }
 };
 
 template <>
@@ -45,6 +46,7 @@ struct Simd<double> {
   }
   static V sqrt(V a) { return _mm256_sqrt_pd(a); }
   static V exp(V a) { return Sleef_expd4_u10avx2(a); }
+  static V tanh(V a) { return Sleef_tanhd4_u10avx2(a); }
 };
 
 // The first n lanes from p, the others `fill`.

@@ -390,6 +390,66 @@ def _class_loss(row: Any) -> Rule | None:
     return rule
 
 
+def _rnn(row: Any) -> Rule | None:
+    """Output, last hidden and, where there is one, last cell of a recurrent net."""
+    at = _need(row, "input", "params", "num_layers", "bidirectional", "batch_first", "batch_sizes")
+    if at is None:
+        return None
+    cell = row.name == "lstm"
+
+    def rule(values: Values) -> Any:
+        shape = _tensor(values, at[0])
+        weights = values[at[1]]
+        weight = weights[1]._shape if len(weights) > 1 else None
+        walks, sizes = values[at[2]] * (2 if values[at[3]] else 1), values[at[5]]
+        if shape is None or weight is None or len(weight) != 2:
+            return [None] * (3 if cell else 2)
+        if len(shape) != (3 if sizes is None else 2) or not walks or sizes == []:
+            raise ShapeError(
+                f"input must have {3 if sizes is None else 2} dimensions, got {len(shape)}"
+            )
+        batch = shape[0 if values[at[4]] else 1] if sizes is None else sizes[0]
+        width = weight[1] * (2 if values[at[3]] else 1)
+        shapes = [(*shape[:-1], width), (walks, batch, weight[1])]
+        return [*shapes, (walks, batch, weight[0] // 4)] if cell else shapes
+
+    return rule
+
+
+def _rnn_cell(row: Any) -> Rule | None:
+    at = row.index("hx")
+
+    def rule(values: Values) -> Any:
+        states = values[at]
+        return [t._shape for t in states] if isinstance(states, list) else states._shape
+
+    return rule
+
+
+def _pack_padded(shape: Any, lengths: Sequence[int]) -> Any:
+    return (sum(lengths), *shape[2:])
+
+
+def _pad_packed(shape: Any, sizes: Sequence[int], batch_first: bool, total: int) -> Any:
+    wide = (total or len(sizes), sizes[0] if sizes else 0)
+    return (*(wide[::-1] if batch_first else wide), *shape[1:])
+
+
+def _pad_sequence(row: Any) -> Rule | None:
+    at = _need(row, "sequences", "batch_first")
+    if at is None:
+        return None
+
+    def rule(values: Values) -> Any:
+        shapes = [t._shape for t in values[at[0]]]
+        if not all(shapes):
+            return None
+        wide = (max(s[0] for s in shapes), len(shapes))
+        return (*(wide[::-1] if values[at[1]] else wide), *shapes[0][1:])
+
+    return rule
+
+
 _SHAPES: dict[str, Callable[[Any], Rule | None]] = {
     "broadcast": _broadcast,
     "same": _same,
@@ -397,6 +457,13 @@ _SHAPES: dict[str, Callable[[Any], Rule | None]] = {
     "loss": _loss,
     "pair_loss": _pair_loss,
     "class_loss": _class_loss,
+    "rnn": _rnn,
+    "rnn_cell": _rnn_cell,
+    "pack_padded_sequence": _known(_pack_padded, "input", "lengths", tensors=1),
+    "pad_packed_sequence": _known(
+        _pad_packed, "input", "batch_sizes", "batch_first", "total_length", tensors=1
+    ),
+    "pad_sequence": _pad_sequence,
     "scalar": lambda row: lambda values: (),
     "size": _known(_sizes, "size", tensors=0),
     "matmul": _known(_shapes.matmul, "input", "other|mat2", tensors=2),

@@ -1,6 +1,6 @@
 """torch.nn: modules, losses, functions and initial values."""
 
-from . import attention, functional, init, losses, norms, pairs, shaped_activations, utils
+from . import attention, functional, init, losses, norms, pairs, rnn, shaped_activations, utils
 from .activations import (
     ELU,
     GELU,
@@ -82,6 +82,7 @@ from .pooling import (
     MaxUnpool2d,
     MaxUnpool3d,
 )
+from .rnn import *  # noqa: F403
 from .shaped_activations import *  # noqa: F403
 
 __all__ = [
@@ -165,5 +166,6 @@ __all__ = [
     *losses.__all__,
     *norms.__all__,
     *pairs.__all__,
+    *rnn.__all__,
     *shaped_activations.__all__,
 ]

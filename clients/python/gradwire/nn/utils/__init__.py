@@ -7,6 +7,8 @@ from typing import Any
 
 from ... import _ops, _overloads, _row
 from ...autograd import gradients, no_grad
+from . import parametrizations, parametrize, rnn
+from ._weight_norm import remove_weight_norm, weight_norm
 
 
 def _listed(parameters: Any) -> list[Any]:
@@ -84,5 +86,10 @@ __all__ = [
     "clip_grad_value_",
     "get_total_norm",
     "parameters_to_vector",
+    "parametrizations",
+    "parametrize",
+    "remove_weight_norm",
+    "rnn",
     "vector_to_parameters",
+    "weight_norm",
 ]
