@@ -4107,6 +4107,270 @@ def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type
     return call_(ROWS["embedding_renorm_"], (input, indices, max_norm, norm_type))
 
 
+def _pack_padded_sequence(
+    input: Tensor, lengths: int | Sequence[int], batch_first: bool = False
+) -> Any:
+    """The steps of padded sequences [T, B, ...] (batch_first: [B, T, ...]) without the padding,
+    time by time: [sum(lengths), ...]. Lengths do not increase.
+
+        _pack_padded_sequence(Tensor input, int[] lengths, bool batch_first=False) -> Tensor
+    """
+    return call(ROWS["_pack_padded_sequence"], (input, lengths, batch_first))
+
+
+def _pad_packed_sequence(
+    input: Tensor,
+    batch_sizes: int | Sequence[int],
+    batch_first: bool = False,
+    padding_value: float = 0.0,
+    total_length: int = 0,
+) -> Any:
+    """Packed steps as padded sequences [T, B, ...] (batch_first: [B, T, ...]); T is the longest
+    or, where given, total_length.
+
+        _pad_packed_sequence(Tensor input, int[] batch_sizes, bool batch_first=False, float padding_value=0.0, int total_length=0) -> Tensor
+    """
+    return call(
+        ROWS["_pad_packed_sequence"], (input, batch_sizes, batch_first, padding_value, total_length)
+    )
+
+
+def _pad_sequence(
+    sequences: Sequence[Tensor],
+    batch_first: bool = False,
+    padding_value: float = 0.0,
+    padding_side: str = "right",
+) -> Any:
+    """Sequences [L_i, ...] side by side, each padded to the longest: [T, B, ...] (batch_first:
+    [B, T, ...]).
+
+        _pad_sequence(Tensor[] sequences, bool batch_first=False, float padding_value=0.0, str padding_side='right') -> Tensor
+    """
+    return call(ROWS["_pad_sequence"], (sequences, batch_first, padding_value, padding_side))
+
+
+def rnn_tanh(
+    input: Tensor,
+    hx: Tensor | None,
+    params: Sequence[Tensor],
+    has_biases: bool,
+    num_layers: int,
+    dropout: float,
+    train: bool,
+    bidirectional: bool,
+    batch_first: bool,
+    batch_sizes: int | Sequence[int] | None = None,
+) -> Any:
+    """h' = tanh(W_ih x + b_ih + W_hh h + b_hh). Input [T, N, I] ([N, T, I] with batch_first;
+    packed rows [R, I] with batch_sizes); params by layer and direction: weight_ih, weight_hh,
+    bias_ih, bias_hh. Zeros where hx is absent.
+
+        rnn_tanh(Tensor input, Tensor? hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first, int[]? batch_sizes=None) -> (Tensor output, Tensor hidden)
+    """
+    return call(
+        ROWS["rnn_tanh"],
+        (
+            input,
+            hx,
+            params,
+            has_biases,
+            num_layers,
+            dropout,
+            train,
+            bidirectional,
+            batch_first,
+            batch_sizes,
+        ),
+    )
+
+
+def rnn_relu(
+    input: Tensor,
+    hx: Tensor | None,
+    params: Sequence[Tensor],
+    has_biases: bool,
+    num_layers: int,
+    dropout: float,
+    train: bool,
+    bidirectional: bool,
+    batch_first: bool,
+    batch_sizes: int | Sequence[int] | None = None,
+) -> Any:
+    """h' = relu(W_ih x + b_ih + W_hh h + b_hh). Input [T, N, I] ([N, T, I] with batch_first;
+    packed rows [R, I] with batch_sizes); params by layer and direction: weight_ih, weight_hh,
+    bias_ih, bias_hh. Zeros where hx is absent.
+
+        rnn_relu(Tensor input, Tensor? hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first, int[]? batch_sizes=None) -> (Tensor output, Tensor hidden)
+    """
+    return call(
+        ROWS["rnn_relu"],
+        (
+            input,
+            hx,
+            params,
+            has_biases,
+            num_layers,
+            dropout,
+            train,
+            bidirectional,
+            batch_first,
+            batch_sizes,
+        ),
+    )
+
+
+def lstm(
+    input: Tensor,
+    hx: Sequence[Tensor],
+    params: Sequence[Tensor],
+    has_biases: bool,
+    num_layers: int,
+    dropout: float,
+    train: bool,
+    bidirectional: bool,
+    batch_first: bool,
+    batch_sizes: int | Sequence[int] | None = None,
+) -> Any:
+    """Gates i, f, g, o: c' = f c + i g, h' = o tanh(c'), projected by weight_hr where params has
+    it. Input [T, N, I] ([N, T, I] with batch_first; packed rows [R, I] with batch_sizes);
+    params by layer and direction: weight_ih, weight_hh, bias_ih, bias_hh. Zeros where hx is
+    absent.
+
+        lstm(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first, int[]? batch_sizes=None) -> (Tensor output, Tensor hidden, Tensor cell)
+    """
+    return call(
+        ROWS["lstm"],
+        (
+            input,
+            hx,
+            params,
+            has_biases,
+            num_layers,
+            dropout,
+            train,
+            bidirectional,
+            batch_first,
+            batch_sizes,
+        ),
+    )
+
+
+def gru(
+    input: Tensor,
+    hx: Tensor | None,
+    params: Sequence[Tensor],
+    has_biases: bool,
+    num_layers: int,
+    dropout: float,
+    train: bool,
+    bidirectional: bool,
+    batch_first: bool,
+    batch_sizes: int | Sequence[int] | None = None,
+) -> Any:
+    """Gates r, z, n = tanh(W_in x + b_in + r (W_hn h + b_hn)): h' = (1 - z) n + z h. Input [T, N,
+    I] ([N, T, I] with batch_first; packed rows [R, I] with batch_sizes); params by layer and
+    direction: weight_ih, weight_hh, bias_ih, bias_hh. Zeros where hx is absent.
+
+        gru(Tensor input, Tensor? hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first, int[]? batch_sizes=None) -> (Tensor output, Tensor hidden)
+    """
+    return call(
+        ROWS["gru"],
+        (
+            input,
+            hx,
+            params,
+            has_biases,
+            num_layers,
+            dropout,
+            train,
+            bidirectional,
+            batch_first,
+            batch_sizes,
+        ),
+    )
+
+
+def rnn_tanh_cell(
+    input: Tensor,
+    hx: Tensor,
+    w_ih: Tensor,
+    w_hh: Tensor,
+    b_ih: Tensor | None = None,
+    b_hh: Tensor | None = None,
+) -> Any:
+    """tanh(W_ih x + b_ih + W_hh h + b_hh) for input [N, I] and hx [N, H].
+
+    rnn_tanh_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor
+    """
+    return call(ROWS["rnn_tanh_cell"], (input, hx, w_ih, w_hh, b_ih, b_hh))
+
+
+def rnn_relu_cell(
+    input: Tensor,
+    hx: Tensor,
+    w_ih: Tensor,
+    w_hh: Tensor,
+    b_ih: Tensor | None = None,
+    b_hh: Tensor | None = None,
+) -> Any:
+    """relu(W_ih x + b_ih + W_hh h + b_hh) for input [N, I] and hx [N, H].
+
+    rnn_relu_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor
+    """
+    return call(ROWS["rnn_relu_cell"], (input, hx, w_ih, w_hh, b_ih, b_hh))
+
+
+def lstm_cell(
+    input: Tensor,
+    hx: Sequence[Tensor],
+    w_ih: Tensor,
+    w_hh: Tensor,
+    b_ih: Tensor | None = None,
+    b_hh: Tensor | None = None,
+) -> Any:
+    """One step of an LSTM for input [N, I] and hx (h, c), both [N, H]; gates i, f, g, o.
+
+    lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> (Tensor hidden, Tensor cell)
+    """
+    return call(ROWS["lstm_cell"], (input, hx, w_ih, w_hh, b_ih, b_hh))
+
+
+def gru_cell(
+    input: Tensor,
+    hx: Tensor,
+    w_ih: Tensor,
+    w_hh: Tensor,
+    b_ih: Tensor | None = None,
+    b_hh: Tensor | None = None,
+) -> Any:
+    """One step of a GRU for input [N, I] and hx [N, H]; gates r, z, n, reset after the product.
+
+    gru_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor
+    """
+    return call(ROWS["gru_cell"], (input, hx, w_ih, w_hh, b_ih, b_hh))
+
+
+def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0, *, axis: Any = None) -> Any:
+    """The norm of order pow for each index of dim, kept as a dimension; dim -1: one norm of
+    everything, without dimensions.
+
+        norm_except_dim(Tensor v, int pow=2, int dim=0) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["norm_except_dim"], (v, pow, dim))
+
+
+def _weight_norm(v: Tensor, g: Tensor, dim: int = 0, *, axis: Any = None) -> Any:
+    """g * v / |v| with the norm of norm_except_dim.
+
+    _weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["_weight_norm"], (v, g, dim))
+
+
 class Methods:
     """Ops that are methods of Tensor too."""
 
