@@ -88,7 +88,14 @@ class TensorImpl : public RefCounted, public Recycled<TensorImpl> {
   int rank() const { return static_cast<int>(sizes.size()); }
   bool contiguous() const { return is_contiguous(sizes, strides); }
 
-  bool requires_grad() const { return autograd && (autograd->requires_grad || autograd->grad_fn); }
+  // A view of what has got a history since it was made has one, too (see grad_fn_of).
+  bool requires_grad() const {
+    if (!autograd) return false;
+    const AutogradMeta& meta = *autograd;
+    return meta.requires_grad || meta.grad_fn ||
+           (meta.base && meta.base_version != storage->version && meta.base->storage == storage &&
+            meta.base->autograd && meta.base->autograd->grad_fn);
+  }
   bool is_leaf() const { return !autograd || !autograd->grad_fn; }
   // Makes it when there is none, for the session of the command in hand.
   AutogradMeta& meta() {

@@ -260,11 +260,8 @@ Tensors compose_einsum(const Call& call) {
       for (int k = kept; k < ranks; ++k) dims.push_back(k);
       if (!dims.empty()) result = sum(result, dims, true);
     } else if (any) {
-      if (operands[i]->dtype != operands[0]->dtype) {
-        return fail(call, runtime_error("einsum(): expected operands of one dtype, got ",
-                                        result->text(), " and ", operands[i]->text()));
-      }
-      result = sum_of_products(result, operands[i], summed);
+      DType common = promote(result->dtype, operands[i]->dtype);
+      result = sum_of_products(cast(result, common), cast(operands[i], common), summed);
     } else {
       result = mul(result, operands[i]);
     }

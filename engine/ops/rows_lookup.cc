@@ -181,7 +181,10 @@ Tensor interleaved(const Tensor& x, int64_t dim, int64_t times) {
                                   " is more than a tensor can hold"));
   }
   Tensor wide = expand(unsqueeze(x, dim + 1), shown);
-  return wide->poison ? wide : reshape(wide, sizes);
+  if (wide->poison) return wide;
+  Tensor out = reshape(wide, sizes);
+  // Where merging needs no copy it is still x's memory.
+  return !out->poison && out->storage == x->storage ? clone(out) : out;
 }
 
 Tensors compose_repeat_interleave(const Call& call) {

@@ -224,7 +224,6 @@ void add_choices(Catalog& c) {
   c.pointwise(223, "fmax(Tensor input, Tensor other) -> Tensor",
               "The larger of the two; nan loses.", R::kPromote,
               [](E x, E y) { return expr::fmax(x, y); });
-  // The gradient passes at both bounds, so the bounds are compared and not minimum-ed.
   // At a bound that is a number the gradient is 0, as torch's.
   auto& clamp_min = c.pointwise(224, "clamp_min(Tensor input, Operand min) -> Tensor",
                                 "input, but at least min; nan wins.", R::kPromote,
@@ -236,6 +235,17 @@ void add_choices(Catalog& c) {
                                 [](E x, E high) { return expr::minimum(x, high); });
   clamp_max.pointwise->set_gradient(
       0, graph(4, {}, [](auto& e) { return expr::select(e[0] < e[1], e[3], 0.0); }));
+  auto& deviation = c.pointwise(118, "sqrt_of_var(Tensor input) -> Tensor",
+                                "sqrt(input), whose gradient at 0 is 0: that of std.",
+                                R::kPromoteFloat, [](E x) { return expr::sqrt(x); });
+  deviation.pointwise->set_gradient(0, graph(3, {}, [](auto& e) {
+                                      return expr::select(equal(e[1], 0.0), 0.0,
+                                                          e[2] / (e[1] * 2.0));
+                                    }));
+  c.keep_internal({"sqrt_of_var"});
+  c.pointwise(117, "div_floor(Operand input, Operand other) -> Tensor",
+              "floor(input / other), with a gradient of zero: div with rounding_mode='floor'.",
+              R::kPromote, [](E x, E y) { return expr::floor_divide(x, y); });
   c.pointwise(226, "where(Tensor condition, Operand input, Operand other) -> Tensor",
               "input where condition is true, else other.", R::kPromote,
               graph(3, {0}, [](auto& e) { return expr::select(e[0], e[1], e[2]); }))

@@ -505,8 +505,8 @@ void add_reduce_rows(Catalog& c) {
       "-> Tensor",
       "The standard deviation over dim: sqrt(var).",
       [](const Call& call) -> Tensors {
-        static const OpRef var_op("var"), sqrt("sqrt");
-        return {gradwire::call(sqrt, {gradwire::call(var_op, {call.in(0)}, call.attributes)})};
+        static const OpRef var_op("var"), root("sqrt_of_var");
+        return {gradwire::call(root, {gradwire::call(var_op, {call.in(0)}, call.attributes)})};
       },
       "reduce", "same");
   auto& cumsum = row(450, "cumsum(Tensor input, int dim, *, dtype? dtype=None) -> Tensor",

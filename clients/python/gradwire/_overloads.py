@@ -20,7 +20,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = 
     if rounding_mode is None:
         return call(ROWS["true_divide"], (input, other), out)
     if rounding_mode == "floor":
-        return call(ROWS["floor_divide"], (input, other), out)
+        return call(ROWS["div_floor"], (input, other), out)
     if rounding_mode != "trunc":
         raise RuntimeError(
             "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
@@ -34,7 +34,7 @@ def div_(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
     if rounding_mode is None:
         return call_(ROWS["true_divide"], (input, other))
     if rounding_mode == "floor":
-        return call_(ROWS["floor_divide"], (input, other))
+        return call_(ROWS["div_floor"], (input, other))
     if rounding_mode == "trunc":
         return call_(ROWS["div_trunc"], (input, other))
     return div(input, other, rounding_mode=rounding_mode)
@@ -48,6 +48,10 @@ def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> A
     if min is None and max is None:
         raise RuntimeError(f"torch.clamp: At least one of 'min' or 'max' must not be None{here()}")
     made = input
+    if isinstance(min, float) and isinstance(max, int):
+        max = float(max)
+    elif isinstance(max, float) and isinstance(min, int):
+        min = float(min)  # together they decide the dtype
     # Bounds that are tensors share the gradient where they are met, numbers do not.
     if min is not None:
         row = ROWS["maximum" if _is_tensor(min) else "clamp_min"]
