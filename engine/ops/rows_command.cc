@@ -308,8 +308,8 @@ Progress optimizer_state(Slot& slot, const Call& call, const Command& command) {
 Progress optimizer_load_state(Slot& slot, const Call& call, const Command& command) {
   Optimizer* optimizer = find_optimizer(slot, call);
   if (!optimizer) return refuse(slot, command, no_optimizer(call));
-  absl::Status status =
-      optimizer->load_state(call.attr(0).as_int(), call.attr(1).as_int(), call.inputs);
+  absl::Status status = optimizer->load_state(call.attr(0).as_int(), call.attr(1).as_int(),
+                                              call.inputs, call.attr(2).as_floats());
   return status.ok() ? Progress::kDone : refuse(slot, command, status);
 }
 
@@ -404,9 +404,11 @@ void add_command_rows(Catalog& catalog) {
       "row's outputs; answers with their metas.",
       optimizer_state);
   row(24,
-      "session.optimizer_load_state(Object optimizer, Tensor?[] state, int index, int step) "
-      "-> ()",
-      "Sets the state of parameter `index`.", optimizer_load_state);
+      "session.optimizer_load_state(Object optimizer, Tensor?[] state, int index, int step, "
+      "float[] scalars=[]) -> ()",
+      "Sets the state of parameter `index`: buffers, step count, and the numbers that the "
+      "optimizer keeps besides.",
+      optimizer_load_state);
 }
 
 }  // namespace gradwire

@@ -7,16 +7,35 @@
 #include "engine/ops/call.h"
 
 namespace gradwire {
-namespace {
-
-bool is_sgd(const OpDef& row) {
-  return row.name == "optim.SGD";
-}
-
-}  // namespace
 
 Optimizer::Optimizer(const OpDef& row)
-    : row_(row), buffers_(static_cast<int>(row.signature.outputs.size()) - 1) {}
+    : row_(row),
+      kind_(optimizer_kind(row.name)),
+      buffers_(static_cast<int>(row.signature.outputs.size()) - 1 - kind_.scalars) {}
+
+std::vector<float> Optimizer::Counts::before(const OptimizerKind& kind, const FloatList& options,
+                                             int member) const {
+  auto from = scalars.begin() + static_cast<int64_t>(member) * kind.scalars;
+  std::vector<float> out(from, from + kind.scalars);
+  if (kind.start && steps[member] == 0) kind.start(options, out.data());
+  return out;
+}
+
+bool Optimizer::uses(const Parameter& parameter, const FloatList& options, int buffer) const {
+  return !kind_.uses || kind_.uses(options, parameter.tensor->sizes, buffer);
+}
+
+void Optimizer::make_buffers(Parameter& parameter, const FloatList& options) {
+  const Tensor& p = parameter.tensor;
+  bool inference = std::exchange(Slot::current().inference, false);
+  for (int b = 0; b < buffers_; ++b) {
+    Tensor& buffer = parameter.buffers[b];
+    if (buffer || !uses(parameter, options, b)) continue;
+    Dims sizes = kind_.shape ? kind_.shape(p->sizes, b) : p->sizes;
+    buffer = full(sizes, kind_.fills ? kind_.fills(options, b) : 0, p->dtype);
+  }
+  Slot::current().inference = inference;
+}
 
 absl::Status Optimizer::add_group(const Tensors& params, FloatList options) {
   if (options.size() != static_cast<size_t>(row_.signature.attributes)) {
@@ -40,15 +59,18 @@ absl::Status Optimizer::add_group(const Tensors& params, FloatList options) {
   for (const Tensor& p : params) {
     group.members.push_back(static_cast<int>(params_.size()));
     params_.push_back({p, Tensors(buffers_)});
+    if (kind_.eager) make_buffers(params_.back(), group.options);
   }
   groups_.push_back(std::move(group));
   // The executor may be reading the counts: the longer list is a new object.
   auto grown = std::make_shared<Counts>();
   grown->steps.resize(params_.size());
+  grown->scalars.resize(params_.size() * kind_.scalars);
   auto task = std::make_unique<Task>();
   task->kind = TaskKind::kHost;
   task->on_done = [old = counts_, grown](ErrorRef) {
     std::copy(old->steps.begin(), old->steps.end(), grown->steps.begin());
+    std::copy(old->scalars.begin(), old->scalars.end(), grown->scalars.begin());
   };
   Slot::current().push(std::move(task));
   counts_ = grown;
@@ -104,25 +126,10 @@ absl::Status Optimizer::queue_step(const Group& group, const std::vector<int>& m
   task->commits = true;
   task->guards = guards;
   const FloatList& o = group.options;
-  bool used[3] = {true, true, false};
-  if (is_sgd(row_)) {
-    used[0] = o[1] != 0;  // momentum
-    task->attributes = {o[0], o[1], o[2], o[3], o[4] != 0, o[5] != 0, IntList()};
-  } else {
-    used[2] = o[5] != 0;  // amsgrad
-    bool decoupled = row_.name == "optim.AdamW";
-    task->attributes = {o[0], o[1], o[2], o[3], o[4], o[5] != 0, o[6] != 0, decoupled, IntList()};
-  }
-  for (int member : members) {
-    for (int b = 0; b < buffers_; ++b) {
-      Tensor& buffer = params_[member].buffers[b];
-      if (!used[b] || buffer) continue;
-      const Tensor& p = params_[member].tensor;
-      bool inference = std::exchange(slot.inference, false);
-      buffer = full(p->sizes, 0, p->dtype);
-      slot.inference = inference;
-    }
-  }
+  task->attributes = kind_.attributes ? kind_.attributes(o) : AttributeList{o};
+  task->attributes.push_back(IntList());
+  if (!kind_.attributes) task->attributes.push_back(FloatList());
+  for (int member : members) make_buffers(params_[member], o);
   for (int member : members) {
     const Tensor& p = params_[member].tensor;
     task->inputs.push_back(operand_of(p));
@@ -136,25 +143,36 @@ absl::Status Optimizer::queue_step(const Group& group, const std::vector<int>& m
   for (int b = 0; b < buffers_; ++b) {
     for (int member : members) {
       const Tensor& buffer = params_[member].buffers[b];
-      Operand operand = used[b] ? operand_of(buffer) : Operand{};
+      bool used = uses(params_[member], o, b);
+      Operand operand = used ? operand_of(buffer) : Operand{};
       task->inputs.push_back(operand);
       task->outputs.push_back(operand);
-      if (used[b]) ++buffer->storage->version;
+      if (used) ++buffer->storage->version;
     }
   }
-  bool sgd = is_sgd(row_);
-  task->prepare = [counts = counts_, members, sgd](Task& t) {
+  task->prepare = [counts = counts_, members, options = o, &kind = kind_](Task& t) {
     IntList list;
+    FloatList scalars;
     for (int member : members) {
       int64_t done = counts->steps[member];
-      list.push_back(sgd ? (done == 0 ? 1 : 0) : done + 1);
+      list.push_back(kind.first_only ? (done == 0 ? 1 : 0) : done + 1);
+      for (float x : counts->before(kind, options, member)) scalars.push_back(x);
     }
-    t.attributes.back() = Attribute(std::move(list));
+    size_t at = t.attributes.size() - (kind.attributes ? 1 : 2);
+    t.attributes[at] = Attribute(std::move(list));
+    if (!kind.attributes) t.attributes[at + 1] = Attribute(std::move(scalars));
   };
   // SGD counts from the first step that has a momentum buffer: that one copies the gradient.
-  task->on_done = [counts = counts_, members, counted = !sgd || used[0]](ErrorRef error) {
+  bool counted = !kind_.counts || kind_.counts(o);
+  task->on_done = [counts = counts_, members, counted, options = o, &kind = kind_](ErrorRef error) {
     if (error || !counted) return;
-    for (int member : members) ++counts->steps[member];
+    for (int member : members) {
+      std::vector<float> scalars = counts->before(kind, options, member);
+      int64_t step = ++counts->steps[member];
+      if (kind.advance) kind.advance(options, step, scalars.data());
+      std::copy(scalars.begin(), scalars.end(),
+                counts->scalars.begin() + static_cast<int64_t>(member) * kind.scalars);
+    }
   };
   slot.push(std::move(task));
   return absl::OkStatus();
@@ -177,27 +195,41 @@ absl::StatusOr<Tensors> Optimizer::state(int64_t index) {
     return index_error("[", row_.name, "] no parameter ", index);
   }
   const Parameter& p = params_[index];
-  // The count is what the executor will have reached here.
-  Tensor step = new_tensor({DType::kFloat32, {}, {}});
-  auto task = std::make_unique<Task>();
-  task->kind = TaskKind::kCopyIn;
-  task->outputs.push_back(operand_of(step));
-  task->prepare = [counts = counts_, index](Task& t) {
-    float value = static_cast<float>(counts->steps[index]);
-    t.host.assign(reinterpret_cast<const char*>(&value), sizeof value);
-  };
-  Slot::current().push(std::move(task));
-  Tensors out{step};
+  bool begun = false;
+  for (const Tensor& b : p.buffers) begun = begun || b;
+  Tensors out{number(index, -1)};
+  for (int i = 0; i < kind_.scalars; ++i) out.push_back(begun ? number(index, i) : nullptr);
   for (const Tensor& b : p.buffers) out.push_back(b ? detached(b) : nullptr);
   return out;
 }
 
-absl::Status Optimizer::load_state(int64_t index, int64_t step, const Tensors& state) {
+// The value is what the executor will have reached here.
+Tensor Optimizer::number(int64_t index, int scalar) {
+  Tensor out = new_tensor({DType::kFloat32, {}, {}});
+  auto task = std::make_unique<Task>();
+  task->kind = TaskKind::kCopyIn;
+  task->outputs.push_back(operand_of(out));
+  task->prepare = [counts = counts_, index, scalar, each = kind_.scalars](Task& t) {
+    float value = scalar < 0 ? static_cast<float>(counts->steps[index])
+                             : counts->scalars[index * each + scalar];
+    t.host.assign(reinterpret_cast<const char*>(&value), sizeof value);
+  };
+  Slot::current().push(std::move(task));
+  return out;
+}
+
+absl::Status Optimizer::load_state(int64_t index, int64_t step, const Tensors& state,
+                                   const FloatList& scalars) {
   if (index < 0 || index >= static_cast<int64_t>(params_.size())) {
     return index_error("[", row_.name, "] no parameter ", index);
   }
   if (state.size() > static_cast<size_t>(buffers_)) {
     return value_error("[", row_.name, "] has ", buffers_, " state tensors, got ", state.size());
+  }
+  if (step < 0) return value_error("[", row_.name, "] step count ", step, " is negative");
+  if (scalars.size() != static_cast<size_t>(kind_.scalars) && (step > 0 || !scalars.empty())) {
+    return value_error("[", row_.name, "] has ", kind_.scalars, " state numbers, got ",
+                       scalars.size());
   }
   Parameter& p = params_[index];
   for (size_t i = 0; i < state.size(); ++i) {
@@ -206,7 +238,8 @@ absl::Status Optimizer::load_state(int64_t index, int64_t step, const Tensors& s
       continue;
     }
     if (state[i]->poison) return make_error(state[i]->poison->kind, state[i]->poison->message);
-    if (state[i]->sizes != p.tensor->sizes) {
+    int b = static_cast<int>(i);
+    if (state[i]->sizes != (kind_.shape ? kind_.shape(p.tensor->sizes, b) : p.tensor->sizes)) {
       return value_error("[", row_.name, "] state ", state[i]->text(), " does not fit parameter ",
                          p.tensor->text());
     }
@@ -215,8 +248,12 @@ absl::Status Optimizer::load_state(int64_t index, int64_t step, const Tensors& s
   }
   auto task = std::make_unique<Task>();
   task->kind = TaskKind::kHost;
-  int64_t reached = is_sgd(row_) && p.buffers[0] ? std::max<int64_t>(step, 1) : step;
-  task->on_done = [counts = counts_, index, reached](ErrorRef) { counts->steps[index] = reached; };
+  int64_t reached = kind_.first_only && p.buffers[0] ? std::max<int64_t>(step, 1) : step;
+  task->on_done = [counts = counts_, index, reached, scalars](ErrorRef) {
+    counts->steps[index] = reached;
+    std::copy(scalars.begin(), scalars.end(),
+              counts->scalars.begin() + index * static_cast<int64_t>(scalars.size()));
+  };
   Slot::current().push(std::move(task));
   return absl::OkStatus();
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/ops/op_def.h"
+#include "engine/optim/kinds.h"
 
 namespace gradwire {
 
@@ -23,7 +24,9 @@ class Optimizer {
   void zero_grad(bool set_to_none);
   // State of parameter `index` in the order of the row's `outputs`; null where there is none yet.
   absl::StatusOr<Tensors> state(int64_t index);
-  absl::Status load_state(int64_t index, int64_t step, const Tensors& state);
+  // `scalars` are the kind's numbers besides the step count; they may be left out at step 0.
+  absl::Status load_state(int64_t index, int64_t step, const Tensors& state,
+                          const FloatList& scalars);
 
  private:
   struct Parameter {
@@ -37,12 +40,21 @@ class Optimizer {
   // Step counts, which only the executor changes: a refused step does not count.
   struct Counts {
     std::vector<int64_t> steps;
+    std::vector<float> scalars;  // kind_.scalars for each parameter
+
+    // The scalars that a step of parameter `member` starts from.
+    std::vector<float> before(const OptimizerKind& kind, const FloatList& options,
+                              int member) const;
   };
 
+  void make_buffers(Parameter& parameter, const FloatList& options);
+  bool uses(const Parameter& parameter, const FloatList& options, int buffer) const;
+  Tensor number(int64_t index, int scalar);  // -1: the step count
   absl::Status queue_step(const Group& group, const std::vector<int>& members,
                           const std::vector<StorageRef>& guards);
 
   const OpDef& row_;
+  const OptimizerKind& kind_;
   int buffers_ = 0;
   std::vector<Parameter> params_;
   std::vector<Group> groups_;

@@ -79,11 +79,27 @@ def test_index_out_of_range_at_the_read():
     still_works()
 
 
-@pytest.mark.parametrize("kind", ["SGD", "Adam", "AdamW"])
-def test_poisoned_step_changes_nothing(kind):
+@pytest.mark.parametrize(
+    ("kind", "more"),
+    [
+        ("ASGD", {"t0": 0}),
+        ("Adadelta", {}),
+        ("Adafactor", {}),
+        ("Adagrad", {"lr_decay": 0.1}),
+        ("Adam", {}),
+        ("AdamW", {}),
+        ("Adamax", {}),
+        ("NAdam", {}),
+        ("RAdam", {}),
+        ("RMSprop", {"momentum": 0.9, "centered": True}),
+        ("Rprop", {}),
+        ("SGD", {"momentum": 0.9}),
+    ],
+)
+def test_poisoned_step_changes_nothing(kind, more):
     torch.manual_seed(0)
     model = torch.nn.Linear(4, 3)
-    options = {"lr": 0.1, "momentum": 0.9} if kind == "SGD" else {"lr": 0.1}
+    options = {"lr": 0.1, **more}
     optimizer = getattr(torch.optim, kind)(model.parameters(), **options)
 
     def step(target):

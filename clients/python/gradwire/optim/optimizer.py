@@ -15,6 +15,19 @@ from ..wire import current, frame
 from ..wire.session import released
 
 
+# Keywords of rows that are parts of torch's options.
+PARTS = {
+    "beta1": ("betas", 0),
+    "beta2": ("betas", 1),
+    "etaminus": ("etas", 0),
+    "etaplus": ("etas", 1),
+    "step_min": ("step_sizes", 0),
+    "step_max": ("step_sizes", 1),
+    "eps1": ("eps", 0),
+    "eps2": ("eps", 1),
+}
+
+
 class Optimizer:
     """Base of the optimizers: groups, state dicts, steps.
 
@@ -24,6 +37,7 @@ class Optimizer:
 
     row = ""
     counts_steps = True  # whether torch's state dict of this kind has "step"
+    scalars: tuple[str, ...] = ()  # state that is a number: the outputs after "step"
 
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
         self.defaults = defaults
@@ -99,8 +113,10 @@ class Optimizer:
         return [float(self._option(group, name)) for name in names]
 
     def _option(self, group: dict[str, Any], name: str) -> Any:
-        if name in ("beta1", "beta2"):
-            return group["betas"][0 if name == "beta1" else 1]
+        if name in PARTS:
+            whole, index = PARTS[name]
+            value = group[whole][index]
+            return -1.0 if value is None else value
         return group.get(name, 0.0)
 
     # Steps.
@@ -201,14 +217,17 @@ class Optimizer:
         for group, loaded in zip(self.param_groups, given, strict=True):
             group.update({k: deepcopy(v) for k, v in loaded.items() if k != "params"})
         order = [i for group in given for i in group["params"]]
-        names = ROWS[self.row].outputs[1:]
-        row = ROWS["session.optimizer_load_state"]
         states = state_dict["state"]
-        for index, key in enumerate(order):
-            entry = states.get(key, states.get(str(key), {}))
-            step = entry.get("step", 0)
+        self._load([states.get(key, states.get(str(key), {})) for key in order])
+
+    def _load(self, states: list[dict[str, Any]]) -> None:
+        names = ROWS[self.row].outputs[1 + len(self.scalars) :]
+        row = ROWS["session.optimizer_load_state"]
+        for index, entry in enumerate(states):
+            step = int(entry.get("step", 0))
             buffers = [entry.get(name) for name in names]
-            _call.command(row, (self._id, buffers, index, int(step)))
+            numbers = [float(entry[name]) for name in self.scalars if name in entry]
+            _call.command(row, (self._id, buffers, index, step, numbers))
 
     def __getstate__(self) -> dict[str, Any]:
         return {"defaults": self.defaults, "state_dict": self.state_dict()}
@@ -227,3 +246,15 @@ def check(name: str, value: Any, most: float | None = None) -> None:
     """Refuses a negative option, or one outside [0, most)."""
     if not value >= 0.0 or (most is not None and value >= most):
         raise ValueError(f"Invalid {name}: {value}")
+
+
+def flags(maximize: bool, foreach: bool | None, **others: Any) -> dict[str, Any]:
+    """The options that say how torch runs a step, checked as torch does.
+
+    Only `maximize` changes anything here: every step runs over all tensors at once.
+    """
+    if others.get("differentiable"):
+        raise NotImplementedError("differentiable optimizer steps are not supported")
+    if others.get("fused") and foreach:
+        raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+    return {"maximize": maximize, "foreach": foreach, **others}
