@@ -117,10 +117,7 @@ def test_names_and_order_of_the_state(daemon):
     net = nn.LSTM(3, 4, 2, bidirectional=True, proj_size=2)
     parts = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr")
     assert list(net.state_dict()) == [
-        f"{part}_l{layer}{way}"
-        for layer in range(2)
-        for way in ("", "_reverse")
-        for part in parts
+        f"{part}_l{layer}{way}" for layer in range(2) for way in ("", "_reverse") for part in parts
     ]
     assert net.weight_ih_l1.shape == (16, 4)
     assert net.weight_hr_l0_reverse.shape == (2, 4)

@@ -18,15 +18,17 @@ from .activations import (
     SiLU,
     Softmax,
     Tanh,
+    Unflatten,
 )
 from .attention import *  # noqa: F403
-from .containers import ModuleDict, ModuleList, ParameterList, Sequential
+from .containers import ModuleDict, ModuleList, Sequential
 from .layers import Conv2d, Embedding, Identity, LayerNorm, Linear
 from .losses import *  # noqa: F403
 from .module import Module
 from .norms import *  # noqa: F403
 from .pairs import *  # noqa: F403
 from .parameter import Parameter
+from .parameter_containers import ParameterDict, ParameterList
 from .rnn import *  # noqa: F403
 from .shaped_activations import *  # noqa: F403
 
@@ -50,6 +52,7 @@ __all__ = [
     "ModuleDict",
     "ModuleList",
     "Parameter",
+    "ParameterDict",
     "ParameterList",
     "ReLU",
     "ReLU6",
@@ -58,6 +61,7 @@ __all__ = [
     "Sigmoid",
     "Softmax",
     "Tanh",
+    "Unflatten",
     "functional",
     "init",
     "utils",
