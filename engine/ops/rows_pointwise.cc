@@ -238,10 +238,9 @@ void add_choices(Catalog& c) {
   auto& deviation = c.pointwise(118, "sqrt_of_var(Tensor input) -> Tensor",
                                 "sqrt(input), whose gradient at 0 is 0: that of std.",
                                 R::kPromoteFloat, [](E x) { return expr::sqrt(x); });
-  deviation.pointwise->set_gradient(0, graph(3, {}, [](auto& e) {
-                                      return expr::select(equal(e[1], 0.0), 0.0,
-                                                          e[2] / (e[1] * 2.0));
-                                    }));
+  deviation.pointwise->set_gradient(
+      0, graph(3, {},
+               [](auto& e) { return expr::select(equal(e[1], 0.0), 0.0, e[2] / (e[1] * 2.0)); }));
   c.keep_internal({"sqrt_of_var"});
   c.pointwise(117, "div_floor(Operand input, Operand other) -> Tensor",
               "floor(input / other), with a gradient of zero: div with rounding_mode='floor'.",

@@ -30,9 +30,17 @@ absl::Status check_cell(const Call& call, RnnKind kind, int states) {
   int64_t units = hh->sizes[1], gates = rnn_gates(kind);
   for (int i = 0; i < states; ++i) {
     const Tensor& t = call.in(1 + i);
-    if (t->rank() == 2 && t->sizes[0] == x->sizes[0] && t->sizes[1] == units) continue;
-    return runtime_error("hidden", i, " has inconsistent hidden_size: got ", t->text(),
-                         ", expected ", shape_text(Dims{x->sizes[0], units}));
+    if (t->rank() != 2) {
+      return runtime_error("hidden", i, " must be a matrix, got ", t->text());
+    }
+    if (t->sizes[0] != x->sizes[0]) {
+      return runtime_error("Input batch size ", x->sizes[0], " doesn't match hidden", i,
+                           " batch size ", t->sizes[0]);
+    }
+    if (t->sizes[1] != units) {
+      return runtime_error("hidden", i, " has inconsistent hidden_size: got ", t->sizes[1],
+                           ", expected ", units);
+    }
   }
   if (hh->sizes[0] / gates != units || hh->sizes[0] % gates || ih->sizes[0] != hh->sizes[0]) {
     return runtime_error("[", call.op->name, "] weights must have ", gates, " * ", units,

@@ -256,3 +256,10 @@ def test_out_forms():
         out.tolist()
     assert torch.nonzero(x > 9, out=torch.empty(0, dtype=torch.int64)).tolist() == [[2, 2], [2, 3]]
     assert torch.logspace(0, 2, 3, out=torch.empty(3)).tolist() == [1, 10, 100]
+
+
+def test_a_module_unflattens(daemon):
+    net = torch.nn.Unflatten(1, (2, 3))
+    assert net(torch.zeros(4, 6)).shape == (4, 2, 3)
+    with pytest.raises(TypeError, match="found type int"):
+        torch.nn.Unflatten(1, 6)

@@ -176,8 +176,7 @@ def test_text(net):
     assert repr(conv) == ("Conv2d(1, 32, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1))")
     assert conv.weight.shape == (32, 1, 3, 3)
     assert repr(nn.BatchNorm2d(8)) == (
-        "BatchNorm2d(8, eps=1e-05, momentum=0.1, affine=True, bias=True, "
-        "track_running_stats=True)"
+        "BatchNorm2d(8, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)"
     )
     assert repr(nn.MaxPool2d(2)) == (
         "MaxPool2d(kernel_size=2, stride=2, padding=0, dilation=1, ceil_mode=False)"
@@ -215,3 +214,23 @@ def test_containers(daemon):
         layers[9]
     with pytest.raises(TypeError, match="is not a Module subclass"):
         nn.Sequential(3)
+
+
+def test_parameters_in_lists_and_by_name(daemon):
+    listed = nn.ParameterList([torch.ones(2), nn.Parameter(torch.zeros(3)), "text"])
+    assert list(listed.state_dict()) == ["0", "1"] and listed[2] == "text"
+    listed[0] = torch.zeros(4)
+    listed += [torch.ones(1)]
+    assert [p.numel() for p in listed.parameters()] == [4, 3, 1]
+    assert len(listed[1:]) == 3 and listed.pop(0).shape == (4,)
+    assert list(dict(listed.named_parameters())) == ["0", "2"]
+    named = nn.ParameterDict({"b": torch.ones(2), "a": torch.zeros(1)})
+    assert list(named) == ["a", "b"] and isinstance(named["a"], nn.Parameter)
+    both = named | {"c": torch.ones(3)}
+    assert list(both.state_dict()) == ["a", "b", "c"] and "c" not in named
+    assert both.pop("b").shape == (2,) and both.popitem()[0] == "c"
+    assert both.get("b") is None
+    with pytest.raises(TypeError, match="not a string"):
+        named[1] = torch.ones(1)
+    with pytest.raises(RuntimeError, match="should not be called"):
+        named(1)

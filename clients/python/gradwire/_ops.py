@@ -234,6 +234,19 @@ def lerp_(input: Tensor, end: Tensor, weight: Tensor | Number) -> Any:
     return call_(ROWS["lerp"], (input, end, weight))
 
 
+def div_floor(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Any:
+    """floor(input / other), with a gradient of zero: div with rounding_mode='floor'.
+
+    div_floor(Operand input, Operand other) -> Tensor
+    """
+    return call(ROWS["div_floor"], (input, other), out)
+
+
+def div_floor_(input: Tensor | Number, other: Tensor | Number) -> Any:
+    """`div_floor` in place: the result is written to `input`."""
+    return call_(ROWS["div_floor"], (input, other))
+
+
 def exp(input: Tensor, *, out: Any = None) -> Any:
     """e ** input.
 
@@ -4549,6 +4562,17 @@ class Methods:
     def lerp_(self, end: Tensor, weight: Tensor | Number) -> Any:
         """`lerp` in place."""
         return call_(ROWS["lerp"], (self, end, weight))
+
+    def div_floor(self, other: Tensor | Number) -> Any:
+        """floor(input / other), with a gradient of zero: div with rounding_mode='floor'.
+
+        div_floor(Operand input, Operand other) -> Tensor
+        """
+        return call(ROWS["div_floor"], (self, other))
+
+    def div_floor_(self, other: Tensor | Number) -> Any:
+        """`div_floor` in place."""
+        return call_(ROWS["div_floor"], (self, other))
 
     def exp(self) -> Any:
         """e ** input.

@@ -442,7 +442,7 @@ def _pad_sequence(row: Any) -> Rule | None:
 
     def rule(values: Values) -> Any:
         shapes = [t._shape for t in values[at[0]]]
-        if not all(shapes):
+        if not shapes or not all(shapes):
             return None
         wide = (max(s[0] for s in shapes), len(shapes))
         return (*(wide[::-1] if values[at[1]] else wide), *shapes[0][1:])

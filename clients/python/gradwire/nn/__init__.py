@@ -17,8 +17,10 @@ from .activations import (
     SiLU,
     Softmax,
     Tanh,
+    Unflatten,
 )
 from .attention import *  # noqa: F403
+<<<<<<< HEAD
 from .containers import ModuleDict, ModuleList, ParameterList, Sequential
 from .conv import (
     Conv1d,
@@ -40,6 +42,10 @@ from .images import (
     UpsamplingNearest2d,
 )
 from .layers import Embedding, Identity, LayerNorm, Linear
+=======
+from .containers import ModuleDict, ModuleList, Sequential
+from .layers import Conv2d, Embedding, Identity, LayerNorm, Linear
+>>>>>>> wt-rnn
 from .losses import *  # noqa: F403
 from .module import Module
 from .norms import *  # noqa: F403
@@ -62,6 +68,7 @@ from .padding import (
 )
 from .pairs import *  # noqa: F403
 from .parameter import Parameter
+<<<<<<< HEAD
 from .pooling import (
     AdaptiveAvgPool1d,
     AdaptiveAvgPool2d,
@@ -82,6 +89,9 @@ from .pooling import (
     MaxUnpool2d,
     MaxUnpool3d,
 )
+=======
+from .parameter_containers import ParameterDict, ParameterList
+>>>>>>> wt-rnn
 from .rnn import *  # noqa: F403
 from .shaped_activations import *  # noqa: F403
 
@@ -136,6 +146,7 @@ __all__ = [
     "ModuleDict",
     "ModuleList",
     "Parameter",
+    "ParameterDict",
     "ParameterList",
     "PixelShuffle",
     "PixelUnshuffle",
@@ -152,6 +163,7 @@ __all__ = [
     "Sigmoid",
     "Softmax",
     "Tanh",
+<<<<<<< HEAD
     "Unfold",
     "Upsample",
     "UpsamplingBilinear2d",
@@ -159,6 +171,9 @@ __all__ = [
     "ZeroPad1d",
     "ZeroPad2d",
     "ZeroPad3d",
+=======
+    "Unflatten",
+>>>>>>> wt-rnn
     "functional",
     "init",
     "utils",

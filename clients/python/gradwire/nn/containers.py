@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from .module import Module
-from .parameter import Parameter
 
 
 class _Listed(Module):
@@ -133,26 +132,3 @@ class ModuleDict(Module):
 
     def clear(self) -> None:
         self._modules.clear()
-
-
-class ParameterList(Module):
-    """A list of parameters that are registered."""
-
-    def __init__(self, values: Iterable[Any] | None = None) -> None:
-        super().__init__()
-        for value in values or ():
-            self.append(value)
-
-    def append(self, value: Any) -> Any:
-        made = value if isinstance(value, Parameter) else Parameter(value)
-        self.register_parameter(str(len(self)), made)
-        return self
-
-    def __len__(self) -> int:
-        return len(self._parameters)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._parameters.values())
-
-    def __getitem__(self, index: int) -> Any:
-        return list(self._parameters.values())[index]
