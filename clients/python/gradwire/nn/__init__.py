@@ -20,8 +20,7 @@ from .activations import (
     Unflatten,
 )
 from .attention import *  # noqa: F403
-<<<<<<< HEAD
-from .containers import ModuleDict, ModuleList, ParameterList, Sequential
+from .containers import ModuleDict, ModuleList, Sequential
 from .conv import (
     Conv1d,
     Conv2d,
@@ -42,10 +41,6 @@ from .images import (
     UpsamplingNearest2d,
 )
 from .layers import Embedding, Identity, LayerNorm, Linear
-=======
-from .containers import ModuleDict, ModuleList, Sequential
-from .layers import Conv2d, Embedding, Identity, LayerNorm, Linear
->>>>>>> wt-rnn
 from .losses import *  # noqa: F403
 from .module import Module
 from .norms import *  # noqa: F403
@@ -68,7 +63,7 @@ from .padding import (
 )
 from .pairs import *  # noqa: F403
 from .parameter import Parameter
-<<<<<<< HEAD
+from .parameter_containers import ParameterDict, ParameterList
 from .pooling import (
     AdaptiveAvgPool1d,
     AdaptiveAvgPool2d,
@@ -89,9 +84,6 @@ from .pooling import (
     MaxUnpool2d,
     MaxUnpool3d,
 )
-=======
-from .parameter_containers import ParameterDict, ParameterList
->>>>>>> wt-rnn
 from .rnn import *  # noqa: F403
 from .shaped_activations import *  # noqa: F403
 
@@ -163,7 +155,7 @@ __all__ = [
     "Sigmoid",
     "Softmax",
     "Tanh",
-<<<<<<< HEAD
+    "Unflatten",
     "Unfold",
     "Upsample",
     "UpsamplingBilinear2d",
@@ -171,9 +163,6 @@ __all__ = [
     "ZeroPad1d",
     "ZeroPad2d",
     "ZeroPad3d",
-=======
-    "Unflatten",
->>>>>>> wt-rnn
     "functional",
     "init",
     "utils",
