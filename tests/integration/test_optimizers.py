@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 import gradwire as torch
+import pytest
 from gradwire import nn
 
 KINDS = {

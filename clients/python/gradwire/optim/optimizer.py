@@ -14,7 +14,6 @@ from .._tensor import new
 from ..wire import current, frame
 from ..wire.session import released
 
-
 # Keywords of rows that are parts of torch's options.
 PARTS = {
     "beta1": ("betas", 0),
