@@ -2114,11 +2114,18 @@ def addmm(
     alpha: Number = 1,
     out: Any = None,
 ) -> Any:
-    """beta * input + alpha * mat1 @ mat2.
+    """beta * input + alpha * mat1 @ mat2; input broadcasts.
 
     addmm(Tensor input, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
     """
     return call(ROWS["addmm"], (input, mat1, mat2, beta, alpha), out)
+
+
+def addmm_(
+    input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1
+) -> Any:
+    """`addmm` in place: the result is written to `input`."""
+    return call_(ROWS["addmm"], (input, mat1, mat2, beta, alpha))
 
 
 def dot(input: Tensor, tensor: Tensor, *, out: Any = None) -> Any:
@@ -2591,6 +2598,24 @@ def log_softmax(
     return call(ROWS["log_softmax"], (input, dim, dtype))
 
 
+def p_norm(
+    input: Tensor,
+    p: float,
+    dim: int | Sequence[int] = (),
+    keepdim: bool = False,
+    *,
+    axis: Any = None,
+) -> Any:
+    """(sum of |input|**p)**(1 / p) over dim (all when empty); inf and -inf are the largest and
+    the smallest |input|, 0 the number of elements that are not 0.
+
+        p_norm(Tensor input, float p, int[] dim=[], bool keepdim=False) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["p_norm"], (input, p, dim, keepdim))
+
+
 def squared_error(input: Tensor, target: Tensor, *, out: Any = None) -> Any:
     """(input - target)**2.
 
@@ -2630,6 +2655,94 @@ def bce_with_logits_(input: Tensor, target: Tensor) -> Any:
     return call_(ROWS["bce_with_logits"], (input, target))
 
 
+def bce_with_logits_positive(
+    input: Tensor, target: Tensor, pos_weight: Tensor, *, out: Any = None
+) -> Any:
+    """bce_with_logits with the positive term times pos_weight.
+
+    bce_with_logits_positive(Tensor input, Tensor target, Tensor pos_weight) -> Tensor
+    """
+    return call(ROWS["bce_with_logits_positive"], (input, target, pos_weight), out)
+
+
+def bce_with_logits_positive_(input: Tensor, target: Tensor, pos_weight: Tensor) -> Any:
+    """`bce_with_logits_positive` in place: the result is written to `input`."""
+    return call_(ROWS["bce_with_logits_positive"], (input, target, pos_weight))
+
+
+def binary_cross_entropy(input: Tensor, target: Tensor, *, out: Any = None) -> Any:
+    """-(target log(input) + (1 - target) log(1 - input)), logarithms at least -100.
+
+    binary_cross_entropy(Tensor input, Tensor target) -> Tensor
+    """
+    return call(ROWS["binary_cross_entropy"], (input, target), out)
+
+
+def binary_cross_entropy_(input: Tensor, target: Tensor) -> Any:
+    """`binary_cross_entropy` in place: the result is written to `input`."""
+    return call_(ROWS["binary_cross_entropy"], (input, target))
+
+
+def smooth_l1_error(input: Tensor, target: Tensor, beta: Number, *, out: Any = None) -> Any:
+    """d = |input - target|: d**2 / (2 beta) where d < beta, else d - beta / 2.
+
+    smooth_l1_error(Tensor input, Tensor target, Scalar beta) -> Tensor
+    """
+    return call(ROWS["smooth_l1_error"], (input, target, beta), out)
+
+
+def smooth_l1_error_(input: Tensor, target: Tensor, beta: Number) -> Any:
+    """`smooth_l1_error` in place: the result is written to `input`."""
+    return call_(ROWS["smooth_l1_error"], (input, target, beta))
+
+
+def huber_error(input: Tensor, target: Tensor, delta: Number, *, out: Any = None) -> Any:
+    """d = |input - target|: d**2 / 2 where d <= delta, else delta * (d - delta / 2).
+
+    huber_error(Tensor input, Tensor target, Scalar delta) -> Tensor
+    """
+    return call(ROWS["huber_error"], (input, target, delta), out)
+
+
+def huber_error_(input: Tensor, target: Tensor, delta: Number) -> Any:
+    """`huber_error` in place: the result is written to `input`."""
+    return call_(ROWS["huber_error"], (input, target, delta))
+
+
+def soft_margin(input: Tensor, target: Tensor) -> Any:
+    """log(1 + exp(-target * input)).
+
+    soft_margin(Tensor input, Tensor target) -> Tensor
+    """
+    return call(ROWS["soft_margin"], (input, target))
+
+
+def kl_divergence(input: Tensor, target: Tensor, *, out: Any = None) -> Any:
+    """target * (log(target) - input), 0 where target is 0.
+
+    kl_divergence(Tensor input, Tensor target) -> Tensor
+    """
+    return call(ROWS["kl_divergence"], (input, target), out)
+
+
+def kl_divergence_(input: Tensor, target: Tensor) -> Any:
+    """`kl_divergence` in place: the result is written to `input`."""
+    return call_(ROWS["kl_divergence"], (input, target))
+
+
+def kl_divergence_log(input: Tensor, target: Tensor, *, out: Any = None) -> Any:
+    """exp(target) * (target - input).
+
+    kl_divergence_log(Tensor input, Tensor target) -> Tensor
+    """
+    return call(ROWS["kl_divergence_log"], (input, target), out)
+
+
+def kl_divergence_log_(input: Tensor, target: Tensor) -> Any:
+    """`kl_divergence_log` in place: the result is written to `input`."""
+    return call_(ROWS["kl_divergence_log"], (input, target))
+
+
 def cross_entropy_rows(
     input: Tensor,
     target: Tensor,
@@ -2656,6 +2769,456 @@ def nll_loss_rows(
     nll_loss_rows(Tensor input, Tensor target, Tensor? weight, str reduction, int ignore_index) -> (Tensor loss, Tensor total_weight)
     """
     return call(ROWS["nll_loss_rows"], (input, target, weight, reduction, ignore_index))
+
+
+def gaussian_nll(input: Tensor, target: Tensor, var: Tensor, *, out: Any = None) -> Any:
+    """(log(var) + (input - target)**2 / var) / 2.
+
+    gaussian_nll(Tensor input, Tensor target, Tensor var) -> Tensor
+    """
+    return call(ROWS["gaussian_nll"], (input, target, var), out)
+
+
+def gaussian_nll_(input: Tensor, target: Tensor, var: Tensor) -> Any:
+    """`gaussian_nll` in place: the result is written to `input`."""
+    return call_(ROWS["gaussian_nll"], (input, target, var))
+
+
+def multi_margin_terms(
+    input: Tensor, own: Tensor, is_target: Tensor, margin: Number, p: Number, *, out: Any = None
+) -> Any:
+    """max(margin - own + input, 0)**p but 0 at the target; p is 1 or 2.
+
+    multi_margin_terms(Tensor input, Tensor own, Tensor is_target, Scalar margin, Scalar p) -> Tensor
+    """
+    return call(ROWS["multi_margin_terms"], (input, own, is_target, margin, p), out)
+
+
+def multilabel_terms(
+    own: Tensor, input: Tensor, present: Tensor, is_target: Tensor, *, out: Any = None
+) -> Any:
+    """max(1 - own + input, 0) where present and not is_target, else 0.
+
+    multilabel_terms(Tensor own, Tensor input, Tensor present, Tensor is_target) -> Tensor
+    """
+    return call(ROWS["multilabel_terms"], (own, input, present, is_target), out)
+
+
+def baddbmm(
+    input: Tensor,
+    batch1: Tensor,
+    batch2: Tensor,
+    *,
+    beta: Number = 1,
+    alpha: Number = 1,
+    out: Any = None,
+) -> Any:
+    """beta * input + alpha * batch1 @ batch2 of batches of matrices.
+
+    baddbmm(Tensor input, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
+    """
+    return call(ROWS["baddbmm"], (input, batch1, batch2, beta, alpha), out)
+
+
+def baddbmm_(
+    input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1
+) -> Any:
+    """`baddbmm` in place: the result is written to `input`."""
+    return call_(ROWS["baddbmm"], (input, batch1, batch2, beta, alpha))
+
+
+def addbmm(
+    input: Tensor,
+    batch1: Tensor,
+    batch2: Tensor,
+    *,
+    beta: Number = 1,
+    alpha: Number = 1,
+    out: Any = None,
+) -> Any:
+    """beta * input + alpha * the sum of batch1 @ batch2 over the batch.
+
+    addbmm(Tensor input, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
+    """
+    return call(ROWS["addbmm"], (input, batch1, batch2, beta, alpha), out)
+
+
+def addbmm_(
+    input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1
+) -> Any:
+    """`addbmm` in place: the result is written to `input`."""
+    return call_(ROWS["addbmm"], (input, batch1, batch2, beta, alpha))
+
+
+def addmv(
+    input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Any = None
+) -> Any:
+    """beta * input + alpha * mat @ vec.
+
+    addmv(Tensor input, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor
+    """
+    return call(ROWS["addmv"], (input, mat, vec, beta, alpha), out)
+
+
+def addmv_(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Any:
+    """`addmv` in place: the result is written to `input`."""
+    return call_(ROWS["addmv"], (input, mat, vec, beta, alpha))
+
+
+def addr(
+    input: Tensor,
+    vec1: Tensor,
+    vec2: Tensor,
+    *,
+    beta: Number = 1,
+    alpha: Number = 1,
+    out: Any = None,
+) -> Any:
+    """beta * input + alpha * the outer product of vec1 and vec2.
+
+    addr(Tensor input, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
+    """
+    return call(ROWS["addr"], (input, vec1, vec2, beta, alpha), out)
+
+
+def addr_(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Any:
+    """`addr` in place: the result is written to `input`."""
+    return call_(ROWS["addr"], (input, vec1, vec2, beta, alpha))
+
+
+def mv(input: Tensor, vec: Tensor, *, out: Any = None) -> Any:
+    """Matrix times vector.
+
+    mv(Tensor input, Tensor vec) -> Tensor
+    """
+    return call(ROWS["mv"], (input, vec), out)
+
+
+def cholesky(input: Tensor, upper: bool = False, *, out: Any = None) -> Any:
+    """As linalg.cholesky.
+
+    cholesky(Tensor input, bool upper=False) -> Tensor
+    """
+    return call(ROWS["cholesky"], (input, upper), out)
+
+
+def lu_unpack(
+    LU_data: Tensor,
+    LU_pivots: Tensor,
+    unpack_data: bool = True,
+    unpack_pivots: bool = True,
+    *,
+    out: Any = None,
+) -> Any:
+    """P, L and U from what linalg.lu_factor gives.
+
+    lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)
+    """
+    return call(ROWS["lu_unpack"], (LU_data, LU_pivots, unpack_data, unpack_pivots), out)
+
+
+def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Any = None) -> Any:
+    """x with A x = b from linalg.lu_factor of A.
+
+    lu_solve(Tensor b, Tensor LU_data, Tensor LU_pivots) -> Tensor
+    """
+    return call(ROWS["lu_solve"], (b, LU_data, LU_pivots), out)
+
+
+def qr(input: Tensor, some: bool = True, *, out: Any = None) -> Any:
+    """As linalg.qr, reduced where some is true, else complete.
+
+    qr(Tensor input, bool some=True) -> (Tensor Q, Tensor R)
+    """
+    return call(ROWS["qr"], (input, some), out)
+
+
+def svd(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> Any:
+    """input = U diag(S) V^T, reduced where some is true.
+
+    svd(Tensor input, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)
+    """
+    return call(ROWS["svd"], (input, some, compute_uv), out)
+
+
+def inner(input: Tensor, other: Tensor, *, out: Any = None) -> Any:
+    """Sums of products over the last dims; the product where one is 0-dim.
+
+    inner(Tensor input, Tensor other) -> Tensor
+    """
+    return call(ROWS["inner"], (input, other), out)
+
+
+def vdot(input: Tensor, other: Tensor, *, out: Any = None) -> Any:
+    """Sum of products of two vectors.
+
+    vdot(Tensor input, Tensor other) -> Tensor
+    """
+    return call(ROWS["vdot"], (input, other), out)
+
+
+def tensordot_dims(
+    a: Tensor,
+    b: Tensor,
+    dims_a: int | Sequence[int],
+    dims_b: int | Sequence[int],
+    *,
+    out: Any = None,
+) -> Any:
+    """Sums of products over pairs of dims of a and b.
+
+    tensordot_dims(Tensor a, Tensor b, int[] dims_a, int[] dims_b) -> Tensor
+    """
+    return call(ROWS["tensordot_dims"], (a, b, dims_a, dims_b), out)
+
+
+def einsum(equation: str, operands: Sequence[Tensor]) -> Any:
+    """Sums of products over the subscripts that the output lacks: "bij,bjk->bik". "..." stands
+    for further dims, which broadcast.
+
+        einsum(str equation, Tensor[] operands) -> Tensor
+    """
+    return call(ROWS["einsum"], (equation, operands))
+
+
+def matrix_exp(input: Tensor) -> Any:
+    """The matrix exponential of [..., n, n] matrices.
+
+    matrix_exp(Tensor input) -> Tensor
+    """
+    return call(ROWS["matrix_exp"], (input,))
+
+
+def trace(input: Tensor, *, out: Any = None) -> Any:
+    """The sum of a matrix's diagonal.
+
+    trace(Tensor input) -> Tensor
+    """
+    return call(ROWS["trace"], (input,), out)
+
+
+def block_diag(tensors: Sequence[Tensor]) -> Any:
+    """A matrix with the given ones along its diagonal; vectors are rows.
+
+    block_diag(Tensor[] tensors) -> Tensor
+    """
+    return call(ROWS["block_diag"], (tensors,))
+
+
+def kron(input: Tensor, other: Tensor, *, out: Any = None) -> Any:
+    """Kronecker's product: every element of input times other.
+
+    kron(Tensor input, Tensor other) -> Tensor
+    """
+    return call(ROWS["kron"], (input, other), out)
+
+
+def inverse(input: Tensor, *, out: Any = None) -> Any:
+    """As linalg.inv.
+
+    inverse(Tensor input) -> Tensor
+    """
+    return call(ROWS["inverse"], (input,), out)
+
+
+def triangular_solve(
+    b: Tensor,
+    A: Tensor,
+    upper: bool = True,
+    transpose: bool = False,
+    unitriangular: bool = False,
+    *,
+    out: Any = None,
+) -> Any:
+    """X with A X = b of triangular A, and a copy of A.
+
+    triangular_solve(Tensor b, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)
+    """
+    return call(ROWS["triangular_solve"], (b, A, upper, transpose, unitriangular), out)
+
+
+def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False, *, out: Any = None) -> Any:
+    """X with A X = B from the Cholesky factor of A.
+
+    cholesky_solve(Tensor B, Tensor L, bool upper=False) -> Tensor
+    """
+    return call(ROWS["cholesky_solve"], (B, L, upper), out)
+
+
+def cholesky_inverse(L: Tensor, upper: bool = False, *, out: Any = None) -> Any:
+    """The inverse of A from its Cholesky factor.
+
+    cholesky_inverse(Tensor L, bool upper=False) -> Tensor
+    """
+    return call(ROWS["cholesky_inverse"], (L, upper), out)
+
+
+def det(input: Tensor, *, out: Any = None) -> Any:
+    """As linalg.det.
+
+    det(Tensor input) -> Tensor
+    """
+    return call(ROWS["det"], (input,), out)
+
+
+def slogdet(input: Tensor, *, out: Any = None) -> Any:
+    """As linalg.slogdet.
+
+    slogdet(Tensor input) -> (Tensor sign, Tensor logabsdet)
+    """
+    return call(ROWS["slogdet"], (input,), out)
+
+
+def logdet(input: Tensor, *, out: Any = None) -> Any:
+    """The logarithm of the determinant; nan where that is negative.
+
+    logdet(Tensor input) -> Tensor
+    """
+    return call(ROWS["logdet"], (input,), out)
+
+
+def pinverse(input: Tensor, rcond: float = 1e-15, *, out: Any = None) -> Any:
+    """As linalg.pinv.
+
+    pinverse(Tensor input, float rcond=1e-15) -> Tensor
+    """
+    return call(ROWS["pinverse"], (input, rcond), out)
+
+
+def matrix_power(input: Tensor, n: int, *, out: Any = None) -> Any:
+    """As linalg.matrix_power.
+
+    matrix_power(Tensor input, int n) -> Tensor
+    """
+    return call(ROWS["matrix_power"], (input, n), out)
+
+
+def norm(
+    input: Tensor,
+    p: Number | None = 2,
+    dim: int | Sequence[int] | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: dtype_type | None = None,
+    axis: Any = None,
+    out: Any = None,
+) -> Any:
+    """As linalg.vector_norm.
+
+    norm(Tensor input, Scalar? p=2, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["norm"], (input, p, dim, keepdim, dtype), out)
+
+
+def norm_name(
+    input: Tensor,
+    p: str = "fro",
+    dim: int | Sequence[int] | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: dtype_type | None = None,
+    axis: Any = None,
+    out: Any = None,
+) -> Any:
+    """norm for 'fro' and 'nuc'.
+
+    norm_name(Tensor input, str p='fro', int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["norm_name"], (input, p, dim, keepdim, dtype), out)
+
+
+def renorm(
+    input: Tensor,
+    p: Number,
+    dim: int = REQUIRED,
+    maxnorm: Number = REQUIRED,
+    *,
+    axis: Any = None,
+    out: Any = None,
+) -> Any:
+    """input with every slice along dim whose p-norm is above maxnorm scaled down to maxnorm.
+
+    renorm(Tensor input, Scalar p, int dim, Scalar maxnorm) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["renorm"], (input, p, dim, maxnorm), out)
+
+
+def renorm_(
+    input: Tensor, p: Number, dim: int = REQUIRED, maxnorm: Number = REQUIRED, *, axis: Any = None
+) -> Any:
+    """`renorm` in place: the result is written to `input`."""
+    if axis is not None:
+        dim = axis
+    return call_(ROWS["renorm"], (input, p, dim, maxnorm))
+
+
+def dist(input: Tensor, other: Tensor, p: Number = 2, *, out: Any = None) -> Any:
+    """The p-norm of input - other.
+
+    dist(Tensor input, Tensor other, Scalar p=2) -> Tensor
+    """
+    return call(ROWS["dist"], (input, other, p), out)
+
+
+def cov(
+    input: Tensor,
+    *,
+    correction: int = 1,
+    fweights: Tensor | None = None,
+    aweights: Tensor | None = None,
+) -> Any:
+    """The covariances of the rows of input [variables, observations].
+
+    cov(Tensor input, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor
+    """
+    return call(ROWS["cov"], (input, correction, fweights, aweights))
+
+
+def corrcoef(input: Tensor) -> Any:
+    """The correlations of the rows of input.
+
+    corrcoef(Tensor input) -> Tensor
+    """
+    return call(ROWS["corrcoef"], (input,))
+
+
+def cross(
+    input: Tensor, other: Tensor, dim: int | None = None, *, axis: Any = None, out: Any = None
+) -> Any:
+    """linalg.cross, along the first dim of size 3 by default.
+
+    cross(Tensor input, Tensor other, int? dim=None) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["cross"], (input, other, dim), out)
+
+
+def cdist(
+    x1: Tensor,
+    x2: Tensor,
+    p: float = 2.0,
+    compute_mode: str = "use_mm_for_euclid_dist_if_necessary",
+) -> Any:
+    """The p-norm distance of each row of x1 [..., P, M] to each of x2 [..., R, M]: [..., P, R].
+
+    cdist(Tensor x1, Tensor x2, float p=2.0, str compute_mode='use_mm_for_euclid_dist_if_necessary') -> Tensor
+    """
+    return call(ROWS["cdist"], (x1, x2, p, compute_mode))
+
+
+def chain_matmul(matrices: Sequence[Tensor], *, out: Any = None) -> Any:
+    """As linalg.multi_dot.
+
+    chain_matmul(Tensor[] matrices) -> Tensor
+    """
+    return call(ROWS["chain_matmul"], (matrices,), out)
 
 
 def repeat_interleave(
@@ -2867,6 +3430,15 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> Any:
     unravel_index(Tensor indices, int[] shape) -> Tensor[]
     """
     return call(ROWS["unravel_index"], (indices, shape))
+
+
+def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Any:
+    """Rows of input [V, D] named by indices whose norm_type-norm is above max_norm, scaled down
+    to it in place.
+
+        embedding_renorm_(Tensor input, Tensor indices, float max_norm, float norm_type) -> Tensor
+    """
+    return call_(ROWS["embedding_renorm_"], (input, indices, max_norm, norm_type))
 
 
 class Methods:
@@ -4396,11 +4968,15 @@ class Methods:
         return call(ROWS["matmul"], (self, other))
 
     def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Any:
-        """beta * input + alpha * mat1 @ mat2.
+        """beta * input + alpha * mat1 @ mat2; input broadcasts.
 
         addmm(Tensor input, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
         """
         return call(ROWS["addmm"], (self, mat1, mat2, beta, alpha))
+
+    def addmm_(self, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Any:
+        """`addmm` in place."""
+        return call_(ROWS["addmm"], (self, mat1, mat2, beta, alpha))
 
     def dot(self, tensor: Tensor) -> Any:
         """Sum of products of two vectors.
@@ -4676,6 +5252,333 @@ class Methods:
     def bce_with_logits_(self, target: Tensor) -> Any:
         """`bce_with_logits` in place."""
         return call_(ROWS["bce_with_logits"], (self, target))
+
+    def bce_with_logits_positive(self, target: Tensor, pos_weight: Tensor) -> Any:
+        """bce_with_logits with the positive term times pos_weight.
+
+        bce_with_logits_positive(Tensor input, Tensor target, Tensor pos_weight) -> Tensor
+        """
+        return call(ROWS["bce_with_logits_positive"], (self, target, pos_weight))
+
+    def bce_with_logits_positive_(self, target: Tensor, pos_weight: Tensor) -> Any:
+        """`bce_with_logits_positive` in place."""
+        return call_(ROWS["bce_with_logits_positive"], (self, target, pos_weight))
+
+    def binary_cross_entropy(self, target: Tensor) -> Any:
+        """-(target log(input) + (1 - target) log(1 - input)), logarithms at least -100.
+
+        binary_cross_entropy(Tensor input, Tensor target) -> Tensor
+        """
+        return call(ROWS["binary_cross_entropy"], (self, target))
+
+    def binary_cross_entropy_(self, target: Tensor) -> Any:
+        """`binary_cross_entropy` in place."""
+        return call_(ROWS["binary_cross_entropy"], (self, target))
+
+    def smooth_l1_error(self, target: Tensor, beta: Number) -> Any:
+        """d = |input - target|: d**2 / (2 beta) where d < beta, else d - beta / 2.
+
+        smooth_l1_error(Tensor input, Tensor target, Scalar beta) -> Tensor
+        """
+        return call(ROWS["smooth_l1_error"], (self, target, beta))
+
+    def smooth_l1_error_(self, target: Tensor, beta: Number) -> Any:
+        """`smooth_l1_error` in place."""
+        return call_(ROWS["smooth_l1_error"], (self, target, beta))
+
+    def huber_error(self, target: Tensor, delta: Number) -> Any:
+        """d = |input - target|: d**2 / 2 where d <= delta, else delta * (d - delta / 2).
+
+        huber_error(Tensor input, Tensor target, Scalar delta) -> Tensor
+        """
+        return call(ROWS["huber_error"], (self, target, delta))
+
+    def huber_error_(self, target: Tensor, delta: Number) -> Any:
+        """`huber_error` in place."""
+        return call_(ROWS["huber_error"], (self, target, delta))
+
+    def kl_divergence(self, target: Tensor) -> Any:
+        """target * (log(target) - input), 0 where target is 0.
+
+        kl_divergence(Tensor input, Tensor target) -> Tensor
+        """
+        return call(ROWS["kl_divergence"], (self, target))
+
+    def kl_divergence_(self, target: Tensor) -> Any:
+        """`kl_divergence` in place."""
+        return call_(ROWS["kl_divergence"], (self, target))
+
+    def kl_divergence_log(self, target: Tensor) -> Any:
+        """exp(target) * (target - input).
+
+        kl_divergence_log(Tensor input, Tensor target) -> Tensor
+        """
+        return call(ROWS["kl_divergence_log"], (self, target))
+
+    def kl_divergence_log_(self, target: Tensor) -> Any:
+        """`kl_divergence_log` in place."""
+        return call_(ROWS["kl_divergence_log"], (self, target))
+
+    def gaussian_nll(self, target: Tensor, var: Tensor) -> Any:
+        """(log(var) + (input - target)**2 / var) / 2.
+
+        gaussian_nll(Tensor input, Tensor target, Tensor var) -> Tensor
+        """
+        return call(ROWS["gaussian_nll"], (self, target, var))
+
+    def gaussian_nll_(self, target: Tensor, var: Tensor) -> Any:
+        """`gaussian_nll` in place."""
+        return call_(ROWS["gaussian_nll"], (self, target, var))
+
+    def multi_margin_terms(self, own: Tensor, is_target: Tensor, margin: Number, p: Number) -> Any:
+        """max(margin - own + input, 0)**p but 0 at the target; p is 1 or 2.
+
+        multi_margin_terms(Tensor input, Tensor own, Tensor is_target, Scalar margin, Scalar p) -> Tensor
+        """
+        return call(ROWS["multi_margin_terms"], (self, own, is_target, margin, p))
+
+    def multilabel_terms(self, input: Tensor, present: Tensor, is_target: Tensor) -> Any:
+        """max(1 - own + input, 0) where present and not is_target, else 0.
+
+        multilabel_terms(Tensor own, Tensor input, Tensor present, Tensor is_target) -> Tensor
+        """
+        return call(ROWS["multilabel_terms"], (self, input, present, is_target))
+
+    def baddbmm(
+        self, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1
+    ) -> Any:
+        """beta * input + alpha * batch1 @ batch2 of batches of matrices.
+
+        baddbmm(Tensor input, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
+        """
+        return call(ROWS["baddbmm"], (self, batch1, batch2, beta, alpha))
+
+    def baddbmm_(
+        self, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1
+    ) -> Any:
+        """`baddbmm` in place."""
+        return call_(ROWS["baddbmm"], (self, batch1, batch2, beta, alpha))
+
+    def addbmm(self, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Any:
+        """beta * input + alpha * the sum of batch1 @ batch2 over the batch.
+
+        addbmm(Tensor input, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
+        """
+        return call(ROWS["addbmm"], (self, batch1, batch2, beta, alpha))
+
+    def addbmm_(
+        self, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1
+    ) -> Any:
+        """`addbmm` in place."""
+        return call_(ROWS["addbmm"], (self, batch1, batch2, beta, alpha))
+
+    def addmv(self, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Any:
+        """beta * input + alpha * mat @ vec.
+
+        addmv(Tensor input, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor
+        """
+        return call(ROWS["addmv"], (self, mat, vec, beta, alpha))
+
+    def addmv_(self, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Any:
+        """`addmv` in place."""
+        return call_(ROWS["addmv"], (self, mat, vec, beta, alpha))
+
+    def addr(self, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Any:
+        """beta * input + alpha * the outer product of vec1 and vec2.
+
+        addr(Tensor input, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
+        """
+        return call(ROWS["addr"], (self, vec1, vec2, beta, alpha))
+
+    def addr_(self, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Any:
+        """`addr` in place."""
+        return call_(ROWS["addr"], (self, vec1, vec2, beta, alpha))
+
+    def mv(self, vec: Tensor) -> Any:
+        """Matrix times vector.
+
+        mv(Tensor input, Tensor vec) -> Tensor
+        """
+        return call(ROWS["mv"], (self, vec))
+
+    def cholesky(self, upper: bool = False) -> Any:
+        """As linalg.cholesky.
+
+        cholesky(Tensor input, bool upper=False) -> Tensor
+        """
+        return call(ROWS["cholesky"], (self, upper))
+
+    def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor) -> Any:
+        """x with A x = b from linalg.lu_factor of A.
+
+        lu_solve(Tensor b, Tensor LU_data, Tensor LU_pivots) -> Tensor
+        """
+        return call(ROWS["lu_solve"], (self, LU_data, LU_pivots))
+
+    def qr(self, some: bool = True) -> Any:
+        """As linalg.qr, reduced where some is true, else complete.
+
+        qr(Tensor input, bool some=True) -> (Tensor Q, Tensor R)
+        """
+        return call(ROWS["qr"], (self, some))
+
+    def svd(self, some: bool = True, compute_uv: bool = True) -> Any:
+        """input = U diag(S) V^T, reduced where some is true.
+
+        svd(Tensor input, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)
+        """
+        return call(ROWS["svd"], (self, some, compute_uv))
+
+    def inner(self, other: Tensor) -> Any:
+        """Sums of products over the last dims; the product where one is 0-dim.
+
+        inner(Tensor input, Tensor other) -> Tensor
+        """
+        return call(ROWS["inner"], (self, other))
+
+    def vdot(self, other: Tensor) -> Any:
+        """Sum of products of two vectors.
+
+        vdot(Tensor input, Tensor other) -> Tensor
+        """
+        return call(ROWS["vdot"], (self, other))
+
+    def matrix_exp(self) -> Any:
+        """The matrix exponential of [..., n, n] matrices.
+
+        matrix_exp(Tensor input) -> Tensor
+        """
+        return call(ROWS["matrix_exp"], (self,))
+
+    def trace(self) -> Any:
+        """The sum of a matrix's diagonal.
+
+        trace(Tensor input) -> Tensor
+        """
+        return call(ROWS["trace"], (self,))
+
+    def kron(self, other: Tensor) -> Any:
+        """Kronecker's product: every element of input times other.
+
+        kron(Tensor input, Tensor other) -> Tensor
+        """
+        return call(ROWS["kron"], (self, other))
+
+    def inverse(self) -> Any:
+        """As linalg.inv.
+
+        inverse(Tensor input) -> Tensor
+        """
+        return call(ROWS["inverse"], (self,))
+
+    def triangular_solve(
+        self, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+    ) -> Any:
+        """X with A X = b of triangular A, and a copy of A.
+
+        triangular_solve(Tensor b, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)
+        """
+        return call(ROWS["triangular_solve"], (self, A, upper, transpose, unitriangular))
+
+    def cholesky_solve(self, L: Tensor, upper: bool = False) -> Any:
+        """X with A X = B from the Cholesky factor of A.
+
+        cholesky_solve(Tensor B, Tensor L, bool upper=False) -> Tensor
+        """
+        return call(ROWS["cholesky_solve"], (self, L, upper))
+
+    def cholesky_inverse(self, upper: bool = False) -> Any:
+        """The inverse of A from its Cholesky factor.
+
+        cholesky_inverse(Tensor L, bool upper=False) -> Tensor
+        """
+        return call(ROWS["cholesky_inverse"], (self, upper))
+
+    def det(self) -> Any:
+        """As linalg.det.
+
+        det(Tensor input) -> Tensor
+        """
+        return call(ROWS["det"], (self,))
+
+    def slogdet(self) -> Any:
+        """As linalg.slogdet.
+
+        slogdet(Tensor input) -> (Tensor sign, Tensor logabsdet)
+        """
+        return call(ROWS["slogdet"], (self,))
+
+    def logdet(self) -> Any:
+        """The logarithm of the determinant; nan where that is negative.
+
+        logdet(Tensor input) -> Tensor
+        """
+        return call(ROWS["logdet"], (self,))
+
+    def pinverse(self, rcond: float = 1e-15) -> Any:
+        """As linalg.pinv.
+
+        pinverse(Tensor input, float rcond=1e-15) -> Tensor
+        """
+        return call(ROWS["pinverse"], (self, rcond))
+
+    def matrix_power(self, n: int) -> Any:
+        """As linalg.matrix_power.
+
+        matrix_power(Tensor input, int n) -> Tensor
+        """
+        return call(ROWS["matrix_power"], (self, n))
+
+    def renorm(
+        self, p: Number, dim: int = REQUIRED, maxnorm: Number = REQUIRED, *, axis: Any = None
+    ) -> Any:
+        """input with every slice along dim whose p-norm is above maxnorm scaled down to maxnorm.
+
+        renorm(Tensor input, Scalar p, int dim, Scalar maxnorm) -> Tensor
+        """
+        if axis is not None:
+            dim = axis
+        return call(ROWS["renorm"], (self, p, dim, maxnorm))
+
+    def renorm_(
+        self, p: Number, dim: int = REQUIRED, maxnorm: Number = REQUIRED, *, axis: Any = None
+    ) -> Any:
+        """`renorm` in place."""
+        if axis is not None:
+            dim = axis
+        return call_(ROWS["renorm"], (self, p, dim, maxnorm))
+
+    def dist(self, other: Tensor, p: Number = 2) -> Any:
+        """The p-norm of input - other.
+
+        dist(Tensor input, Tensor other, Scalar p=2) -> Tensor
+        """
+        return call(ROWS["dist"], (self, other, p))
+
+    def cov(
+        self, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
+    ) -> Any:
+        """The covariances of the rows of input [variables, observations].
+
+        cov(Tensor input, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor
+        """
+        return call(ROWS["cov"], (self, correction, fweights, aweights))
+
+    def corrcoef(self) -> Any:
+        """The correlations of the rows of input.
+
+        corrcoef(Tensor input) -> Tensor
+        """
+        return call(ROWS["corrcoef"], (self,))
+
+    def cross(self, other: Tensor, dim: int | None = None, *, axis: Any = None) -> Any:
+        """linalg.cross, along the first dim of size 3 by default.
+
+        cross(Tensor input, Tensor other, int? dim=None) -> Tensor
+        """
+        if axis is not None:
+            dim = axis
+        return call(ROWS["cross"], (self, other, dim))
 
     def repeat_interleave(
         self,

@@ -358,6 +358,56 @@ def layer_norm(
     return call(ROWS["nn.functional.layer_norm"], (input, normalized_shape, weight, bias, eps))
 
 
+def group_norm(
+    input: Tensor,
+    num_groups: int,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-05,
+) -> Any:
+    """Normalises [N, C, ...] over each of num_groups groups of channels, then weight and bias
+    [C].
+
+        nn.functional.group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> Tensor
+    """
+    return call(ROWS["nn.functional.group_norm"], (input, num_groups, weight, bias, eps))
+
+
+def instance_norm(
+    input: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-05,
+) -> Any:
+    """Normalises each channel of each image of [N, C, ...] by its own statistics, or by running
+    ones.
+
+        nn.functional.instance_norm(Tensor input, Tensor? running_mean=None, Tensor? running_var=None, Tensor? weight=None, Tensor? bias=None, bool use_input_stats=True, float momentum=0.1, float eps=1e-05) -> Tensor
+    """
+    return call(
+        ROWS["nn.functional.instance_norm"],
+        (input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps),
+    )
+
+
+def rms_norm(
+    input: Tensor,
+    normalized_shape: int | Sequence[int],
+    weight: Tensor | None = None,
+    eps: float | None = None,
+) -> Any:
+    """input / sqrt(mean(input**2) + eps) * weight over the last dimensions; eps defaults to the
+    computing dtype's epsilon.
+
+        nn.functional.rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor
+    """
+    return call(ROWS["nn.functional.rms_norm"], (input, normalized_shape, weight, eps))
+
+
 def gelu(input: Tensor, approximate: str = "none") -> Any:
     """input * Phi(input), by erf or, with approximate='tanh', by tanh.
 
@@ -366,28 +416,59 @@ def gelu(input: Tensor, approximate: str = "none") -> Any:
     return call(ROWS["nn.functional.gelu"], (input, approximate))
 
 
-def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Any:
-    """The mean (or sum) of squared differences.
+def normalize(
+    input: Tensor,
+    p: float = 2.0,
+    dim: int | Sequence[int] = (1,),
+    eps: float = 1e-12,
+    *,
+    axis: Any = None,
+    out: Any = None,
+) -> Any:
+    """input / max(p_norm(input), eps) along dim.
 
-    nn.functional.mse_loss(Tensor input, Tensor target, str reduction='mean') -> Tensor
+    nn.functional.normalize(Tensor input, float p=2.0, int[] dim=[1], float eps=1e-12) -> Tensor
     """
-    return call(ROWS["nn.functional.mse_loss"], (input, target, reduction))
+    if axis is not None:
+        dim = axis
+    return call(ROWS["nn.functional.normalize"], (input, p, dim, eps), out)
 
 
-def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Any:
-    """The mean (or sum) of absolute differences.
+def mse_loss(
+    input: Tensor, target: Tensor, reduction: str = "mean", weight: Tensor | None = None
+) -> Any:
+    """The mean (or sum) of squared differences; a weighted mean divides by the weights' sum.
 
-    nn.functional.l1_loss(Tensor input, Tensor target, str reduction='mean') -> Tensor
+    nn.functional.mse_loss(Tensor input, Tensor target, str reduction='mean', Tensor? weight=None) -> Tensor
     """
-    return call(ROWS["nn.functional.l1_loss"], (input, target, reduction))
+    return call(ROWS["nn.functional.mse_loss"], (input, target, reduction, weight))
 
 
-def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, reduction: str = "mean") -> Any:
-    """Binary cross entropy of sigmoid(input).
+def l1_loss(
+    input: Tensor, target: Tensor, reduction: str = "mean", weight: Tensor | None = None
+) -> Any:
+    """The mean (or sum) of absolute differences; a weighted mean divides by the weights' sum.
 
-    nn.functional.binary_cross_entropy_with_logits(Tensor input, Tensor target, str reduction='mean') -> Tensor
+    nn.functional.l1_loss(Tensor input, Tensor target, str reduction='mean', Tensor? weight=None) -> Tensor
     """
-    return call(ROWS["nn.functional.binary_cross_entropy_with_logits"], (input, target, reduction))
+    return call(ROWS["nn.functional.l1_loss"], (input, target, reduction, weight))
+
+
+def binary_cross_entropy_with_logits(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+    pos_weight: Tensor | None = None,
+) -> Any:
+    """Binary cross entropy of sigmoid(input); weight and pos_weight broadcast.
+
+    nn.functional.binary_cross_entropy_with_logits(Tensor input, Tensor target, Tensor? weight=None, str reduction='mean', Tensor? pos_weight=None) -> Tensor
+    """
+    return call(
+        ROWS["nn.functional.binary_cross_entropy_with_logits"],
+        (input, target, weight, reduction, pos_weight),
+    )
 
 
 def cross_entropy(
@@ -423,6 +504,269 @@ def nll_loss(
     return call(ROWS["nn.functional.nll_loss"], (input, target, weight, ignore_index, reduction))
 
 
+def binary_cross_entropy(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
+) -> Any:
+    """-(target log(input) + (1 - target) log(1 - input)), with logarithms at least -100; input
+    must lie in [0, 1].
+
+        nn.functional.binary_cross_entropy(Tensor input, Tensor target, Tensor? weight=None, str reduction='mean') -> Tensor
+    """
+    return call(ROWS["nn.functional.binary_cross_entropy"], (input, target, weight, reduction))
+
+
+def huber_loss(
+    input: Tensor,
+    target: Tensor,
+    reduction: str = "mean",
+    delta: float = 1.0,
+    weight: Tensor | None = None,
+) -> Any:
+    """Squared differences up to delta, absolute ones beyond: d = |input - target|, d**2 / 2 or
+    delta * (d - delta / 2).
+
+        nn.functional.huber_loss(Tensor input, Tensor target, str reduction='mean', float delta=1.0, Tensor? weight=None) -> Tensor
+    """
+    return call(ROWS["nn.functional.huber_loss"], (input, target, reduction, delta, weight))
+
+
+def smooth_l1_loss(
+    input: Tensor, target: Tensor, reduction: str = "mean", beta: float = 1.0
+) -> Any:
+    """huber_loss over beta: d**2 / (2 beta) or d - beta / 2.
+
+    nn.functional.smooth_l1_loss(Tensor input, Tensor target, str reduction='mean', float beta=1.0) -> Tensor
+    """
+    return call(ROWS["nn.functional.smooth_l1_loss"], (input, target, reduction, beta))
+
+
+def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Any:
+    """log(1 + exp(-target * input)), target 1 or -1.
+
+    nn.functional.soft_margin_loss(Tensor input, Tensor target, str reduction='mean') -> Tensor
+    """
+    return call(ROWS["nn.functional.soft_margin_loss"], (input, target, reduction))
+
+
+def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: bool = False) -> Any:
+    """target * (log(target) - input) of log-probabilities input; 'batchmean' divides by the
+    batch, 'mean' by the number of elements.
+
+        nn.functional.kl_div(Tensor input, Tensor target, str reduction='mean', bool log_target=False) -> Tensor
+    """
+    return call(ROWS["nn.functional.kl_div"], (input, target, reduction, log_target))
+
+
+def poisson_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    log_input: bool = True,
+    full: bool = False,
+    eps: float = 1e-08,
+    reduction: str = "mean",
+) -> Any:
+    """exp(input) - target * input, or input - target * log(input + eps); `full` adds Stirling's
+    term.
+
+        nn.functional.poisson_nll_loss(Tensor input, Tensor target, bool log_input=True, bool full=False, float eps=1e-08, str reduction='mean') -> Tensor
+    """
+    return call(
+        ROWS["nn.functional.poisson_nll_loss"], (input, target, log_input, full, eps, reduction)
+    )
+
+
+def gaussian_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    var: Tensor | Number,
+    full: bool = False,
+    eps: float = 1e-06,
+    reduction: str = "mean",
+) -> Any:
+    """(log(var) + (input - target)**2 / var) / 2 with var at least eps; `full` adds log(2 pi) /
+    2.
+
+        nn.functional.gaussian_nll_loss(Tensor input, Tensor target, Operand var, bool full=False, float eps=1e-06, str reduction='mean') -> Tensor
+    """
+    return call(ROWS["nn.functional.gaussian_nll_loss"], (input, target, var, full, eps, reduction))
+
+
+def margin_ranking_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, reduction: str = "mean"
+) -> Any:
+    """max(margin - target * (input1 - input2), 0): target 1 wants input1 the larger, -1 the
+    smaller.
+
+        nn.functional.margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0, str reduction='mean') -> Tensor
+    """
+    return call(
+        ROWS["nn.functional.margin_ranking_loss"], (input1, input2, target, margin, reduction)
+    )
+
+
+def hinge_embedding_loss(
+    input: Tensor, target: Tensor, margin: float = 1.0, reduction: str = "mean"
+) -> Any:
+    """Distances input where target is 1, max(margin - input, 0) where it is -1.
+
+    nn.functional.hinge_embedding_loss(Tensor input, Tensor target, float margin=1.0, str reduction='mean') -> Tensor
+    """
+    return call(ROWS["nn.functional.hinge_embedding_loss"], (input, target, margin, reduction))
+
+
+def cosine_embedding_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, reduction: str = "mean"
+) -> Any:
+    """1 - cos where target is 1, max(cos - margin, 0) where it is -1; inputs [N, D] or [D].
+
+    nn.functional.cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0, str reduction='mean') -> Tensor
+    """
+    return call(
+        ROWS["nn.functional.cosine_embedding_loss"], (input1, input2, target, margin, reduction)
+    )
+
+
+def triplet_margin_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    margin: float = 1.0,
+    p: float = 2,
+    eps: float = 1e-06,
+    swap: bool = False,
+    reduction: str = "mean",
+) -> Any:
+    """max(d(anchor, positive) - d(anchor, negative) + margin, 0), d the p-norm of the difference
+    plus eps.
+
+        nn.functional.triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2, float eps=1e-06, bool swap=False, str reduction='mean') -> Tensor
+    """
+    return call(
+        ROWS["nn.functional.triplet_margin_loss"],
+        (anchor, positive, negative, margin, p, eps, swap, reduction),
+    )
+
+
+def multi_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    p: int = 1,
+    margin: float = 1.0,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+) -> Any:
+    """The mean over classes of max(margin - input[target] + input, 0)**p, the target's own left
+    out.
+
+        nn.functional.multi_margin_loss(Tensor input, Tensor target, int p=1, float margin=1.0, Tensor? weight=None, str reduction='mean') -> Tensor
+    """
+    return call(
+        ROWS["nn.functional.multi_margin_loss"], (input, target, p, margin, weight, reduction)
+    )
+
+
+def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Any:
+    """The sum over target classes t and others i of max(1 - input[t] + input[i], 0), by the
+    number of classes; a row's targets end at the first -1.
+
+        nn.functional.multilabel_margin_loss(Tensor input, Tensor target, str reduction='mean') -> Tensor
+    """
+    return call(ROWS["nn.functional.multilabel_margin_loss"], (input, target, reduction))
+
+
+def multilabel_soft_margin_loss(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
+) -> Any:
+    """binary_cross_entropy_with_logits, the mean over the last dim.
+
+    nn.functional.multilabel_soft_margin_loss(Tensor input, Tensor target, Tensor? weight=None, str reduction='mean') -> Tensor
+    """
+    return call(
+        ROWS["nn.functional.multilabel_soft_margin_loss"], (input, target, weight, reduction)
+    )
+
+
+def ctc_loss(
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Tensor,
+    target_lengths: Tensor,
+    blank: int = 0,
+    reduction: str = "mean",
+    zero_infinity: bool = False,
+) -> Any:
+    """Minus the log-probability that log_probs [T, N, C] (or [T, C]) spell targets [N, S] or [sum
+    of target_lengths] with blanks between; 'mean' first divides by target_lengths.
+
+        nn.functional.ctc_loss(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, str reduction='mean', bool zero_infinity=False) -> Tensor
+    """
+    return call(
+        ROWS["nn.functional.ctc_loss"],
+        (log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity),
+    )
+
+
+def linear_cross_entropy(
+    input: Tensor,
+    linear_weight: Tensor,
+    target: Tensor,
+    *,
+    linear_bias: Tensor | None = None,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+    ignore_index: int | None = None,
+    label_smoothing: float = 0.0,
+) -> Any:
+    """cross_entropy of linear(input, linear_weight, linear_bias); linear_weight [C, d1, ..., D]
+    gives scores [N, C, d1, ...].
+
+        nn.functional.linear_cross_entropy(Tensor input, Tensor linear_weight, Tensor target, *, Tensor? linear_bias=None, Tensor? weight=None, str reduction='mean', int? ignore_index=None, float label_smoothing=0.0) -> Tensor
+    """
+    return call(
+        ROWS["nn.functional.linear_cross_entropy"],
+        (
+            input,
+            linear_weight,
+            target,
+            linear_bias,
+            weight,
+            reduction,
+            ignore_index,
+            label_smoothing,
+        ),
+    )
+
+
+def pdist(input: Tensor, p: float = 2.0) -> Any:
+    """The p-norm distances of all pairs of rows of input [N, M]: [N (N - 1) / 2].
+
+    nn.functional.pdist(Tensor input, float p=2.0) -> Tensor
+    """
+    return call(ROWS["nn.functional.pdist"], (input, p))
+
+
+def pairwise_distance(
+    x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-06, keepdim: bool = False
+) -> Any:
+    """|x1 - x2 + eps| over the last dim.
+
+    nn.functional.pairwise_distance(Tensor x1, Tensor x2, float p=2.0, float eps=1e-06, bool keepdim=False) -> Tensor
+    """
+    return call(ROWS["nn.functional.pairwise_distance"], (x1, x2, p, eps, keepdim))
+
+
+def cosine_similarity(
+    x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08, *, axis: Any = None
+) -> Any:
+    """x1 . x2 / (max(|x1|, eps) max(|x2|, eps)) over dim.
+
+    nn.functional.cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["nn.functional.cosine_similarity"], (x1, x2, dim, eps))
+
+
 def one_hot(input: Tensor, num_classes: int = -1) -> Any:
     """1 at the class of each element along a new last dimension, else 0; -1 stands for the
     largest class and one.
@@ -430,3 +774,172 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Any:
         nn.functional.one_hot(Tensor input, int num_classes=-1) -> Tensor
     """
     return call(ROWS["nn.functional.one_hot"], (input, num_classes))
+
+
+def embedding_bag(
+    input: Tensor,
+    weight: Tensor,
+    offsets: Tensor | None = None,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Any:
+    """The sum, mean or max of the rows of weight [V, D] in each bag: a row of input [B, N], or
+    input [n] from one of offsets [B] to the next; padding_idx counts for nothing.
+
+        nn.functional.embedding_bag(Tensor input, Tensor weight, Tensor? offsets=None, bool scale_grad_by_freq=False, str mode='mean', Tensor? per_sample_weights=None, bool include_last_offset=False, int? padding_idx=None) -> Tensor
+    """
+    return call(
+        ROWS["nn.functional.embedding_bag"],
+        (
+            input,
+            weight,
+            offsets,
+            scale_grad_by_freq,
+            mode,
+            per_sample_weights,
+            include_last_offset,
+            padding_idx,
+        ),
+    )
+
+
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
+    """input1[..., i] weight[k, i, j] input2[..., j] + bias[k], summed over i and j.
+
+    nn.functional.bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor
+    """
+    return call(ROWS["nn.functional.bilinear"], (input1, input2, weight, bias))
+
+
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Any:
+    """softmax(query key^T * scale + mask) value, of query [..., L, E], key [..., S, E] and value
+    [..., S, Ev]; a bool mask keeps where True, scale is 1 / sqrt(E) by default.
+
+        nn.functional.scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, float? scale=None, bool enable_gqa=False) -> Tensor
+    """
+    return call(
+        ROWS["nn.functional.scaled_dot_product_attention"],
+        (query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa),
+    )
+
+
+def multi_head_attention_forward(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    embed_dim_to_check: int,
+    num_heads: int,
+    in_proj_weight: Tensor | None,
+    in_proj_bias: Tensor | None,
+    bias_k: Tensor | None,
+    bias_v: Tensor | None,
+    add_zero_attn: bool,
+    dropout_p: float,
+    out_proj_weight: Tensor,
+    out_proj_bias: Tensor | None,
+    training: bool = True,
+    key_padding_mask: Tensor | None = None,
+    need_weights: bool = True,
+    attn_mask: Tensor | None = None,
+    use_separate_proj_weight: bool = False,
+    q_proj_weight: Tensor | None = None,
+    k_proj_weight: Tensor | None = None,
+    v_proj_weight: Tensor | None = None,
+    static_k: Tensor | None = None,
+    static_v: Tensor | None = None,
+    average_attn_weights: bool = True,
+    is_causal: bool = False,
+) -> Any:
+    """Attention of num_heads heads: query [L, N, E] and key, value [S, N, E] projected, attended,
+    and projected again; masks block where True or are added. Weights [N, L, S] (or [N, heads,
+    L, S]) are empty without need_weights.
+
+        nn.functional.multi_head_attention_forward(Tensor query, Tensor key, Tensor value, int embed_dim_to_check, int num_heads, Tensor? in_proj_weight, Tensor? in_proj_bias, Tensor? bias_k, Tensor? bias_v, bool add_zero_attn, float dropout_p, Tensor out_proj_weight, Tensor? out_proj_bias, bool training=True, Tensor? key_padding_mask=None, bool need_weights=True, Tensor? attn_mask=None, bool use_separate_proj_weight=False, Tensor? q_proj_weight=None, Tensor? k_proj_weight=None, Tensor? v_proj_weight=None, Tensor? static_k=None, Tensor? static_v=None, bool average_attn_weights=True, bool is_causal=False) -> (Tensor attn_output, Tensor attn_output_weights)
+    """
+    return call(
+        ROWS["nn.functional.multi_head_attention_forward"],
+        (
+            query,
+            key,
+            value,
+            embed_dim_to_check,
+            num_heads,
+            in_proj_weight,
+            in_proj_bias,
+            bias_k,
+            bias_v,
+            add_zero_attn,
+            dropout_p,
+            out_proj_weight,
+            out_proj_bias,
+            training,
+            key_padding_mask,
+            need_weights,
+            attn_mask,
+            use_separate_proj_weight,
+            q_proj_weight,
+            k_proj_weight,
+            v_proj_weight,
+            static_k,
+            static_v,
+            average_attn_weights,
+            is_causal,
+        ),
+    )
+
+
+def feature_dropout(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Any:
+    """Zeroes whole channels of [N, C, ...] with probability p in training and scales the others
+    by 1 / (1 - p).
+
+        nn.functional.feature_dropout(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor
+    """
+    return call(ROWS["nn.functional.feature_dropout"], (input, p, training, inplace))
+
+
+def alpha_dropout(
+    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
+) -> Any:
+    """Sets elements to SELU's negative limit with probability p in training, then restores mean 0
+    and variance 1.
+
+        nn.functional.alpha_dropout(Tensor input, float p=0.5, bool training=False, bool inplace=False) -> Tensor
+    """
+    return call(ROWS["nn.functional.alpha_dropout"], (input, p, training, inplace))
+
+
+def feature_alpha_dropout(
+    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
+) -> Any:
+    """alpha_dropout of whole channels of [N, C, ...].
+
+    nn.functional.feature_alpha_dropout(Tensor input, float p=0.5, bool training=False, bool inplace=False) -> Tensor
+    """
+    return call(ROWS["nn.functional.feature_alpha_dropout"], (input, p, training, inplace))
+
+
+def gumbel_softmax(
+    logits: Tensor, tau: float = 1, hard: bool = False, dim: int = -1, *, axis: Any = None
+) -> Any:
+    """softmax((logits + Gumbel noise) / tau) along dim; `hard` gives its largest as 1 with the
+    same gradient.
+
+        nn.functional.gumbel_softmax(Tensor logits, float tau=1, bool hard=False, int dim=-1) -> Tensor
+    """
+    if axis is not None:
+        dim = axis
+    return call(ROWS["nn.functional.gumbel_softmax"], (logits, tau, hard, dim))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
-from .. import _ops, _row
+from .. import _create, _ops, _row
 from ..autograd import enable_grad, no_grad
 from .optimizer import Optimizer, check
 
@@ -145,7 +145,7 @@ class LBFGS(Optimizer):
         for value in self._params:
             if value.grad is None:
                 continue
-            value.grad = None if set_to_none else _ops.zeros_like(value.grad)
+            value.grad = None if set_to_none else _create.zeros_like(value.grad)
 
     @property
     def state(self) -> dict[Any, dict[str, Any]]:
@@ -170,7 +170,7 @@ class LBFGS(Optimizer):
 
     def _flat_grad(self) -> Any:
         parts = [
-            _ops.zeros_like(p).reshape(-1) if p.grad is None else p.grad.reshape(-1)
+            _create.zeros_like(p).reshape(-1) if p.grad is None else p.grad.reshape(-1)
             for p in self._params
         ]
         flat = _ops.cat(parts)
