@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 import gradwire as torch
+import pytest
 from gradwire import nn
 
 KINDS = {
@@ -99,7 +98,8 @@ def test_dtypes_and_layouts(kind, dtype):
             optimizer.step()
         results.append(param.detach().float())
     assert (results[0] - results[1]).abs().max().item() < 1e-6
-    assert 0 < (results[0] - start).abs().max().item() < 2
+    # RMSprop's first steps, centered and with momentum, are the longest: about 47 lr in all.
+    assert 0 < (results[0] - start).abs().max().item() < 50 * 0.05
     empty = nn.Parameter(torch.zeros(0, 3, dtype=dtype))
     empty.grad = torch.zeros(0, 3, dtype=dtype)
     getattr(torch.optim, kind)([empty], **KINDS[kind]).step()

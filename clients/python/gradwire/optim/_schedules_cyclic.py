@@ -158,7 +158,9 @@ class OneCycleLR(_WithMomentum):
         else:
             phases.append((self.total_steps - 1, "max_lr", "min_lr", low, high))
         names = ("end_step", "start_lr", "end_lr", "start_momentum", "end_momentum")
-        self._schedule_phases = [dict(zip(names, phase, strict=True)) for phase in phases]
+        self._schedule_phases: list[dict[str, Any]] = [
+            dict(zip(names, phase, strict=True)) for phase in phases
+        ]
         mosts = for_groups("max_lr", optimizer, max_lr)
         if last_epoch == -1:
             for rate, group in zip(mosts, optimizer.param_groups, strict=True):

@@ -7,14 +7,15 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
-from .. import _ops, _row
+from .. import _create, _ops, _row
 from ..autograd import enable_grad, no_grad
 from .optimizer import Optimizer, check
 
-Point = tuple[float, float, Any, float]  # where along the direction, loss, gradient, slope
+# Slopes are tensors: the interpolation rounds and overflows in their dtype, as torch's does.
+Point = tuple[Any, float, Any, Any]  # where along the direction, loss, gradient, slope
 
 
-def _between(a: Point, b: Point, bounds: tuple[float, float] | None = None) -> float:
+def _between(a: Point, b: Point, bounds: tuple[Any, Any] | None = None) -> Any:
     """The minimum of the cubic through two points with their slopes, kept within bounds."""
     (x1, f1, _, g1), (x2, f2, _, g2) = a, b
     low, high = bounds if bounds else (min(x1, x2), max(x1, x2))
@@ -22,7 +23,7 @@ def _between(a: Point, b: Point, bounds: tuple[float, float] | None = None) -> f
     square = d1 * d1 - g1 * g2
     if not square >= 0:
         return (low + high) / 2.0
-    d2 = square**0.5
+    d2 = square.sqrt()
     if x1 <= x2:
         at = x2 - (x2 - x1) * ((g2 + d2 - d1) / (g2 - g1 + 2 * d2))
     else:
@@ -31,8 +32,8 @@ def _between(a: Point, b: Point, bounds: tuple[float, float] | None = None) -> f
 
 
 def _strong_wolfe(
-    at: Callable[[float], Point],
-    t: float,
+    at: Callable[[Any], Point],
+    t: Any,
     start: Point,
     extent: float,
     most: int,
@@ -145,7 +146,7 @@ class LBFGS(Optimizer):
         for value in self._params:
             if value.grad is None:
                 continue
-            value.grad = None if set_to_none else _ops.zeros_like(value.grad)
+            value.grad = None if set_to_none else _create.zeros_like(value.grad)
 
     @property
     def state(self) -> dict[Any, dict[str, Any]]:
@@ -170,17 +171,17 @@ class LBFGS(Optimizer):
 
     def _flat_grad(self) -> Any:
         parts = [
-            _ops.zeros_like(p).reshape(-1) if p.grad is None else p.grad.reshape(-1)
+            _create.zeros_like(p).reshape(-1) if p.grad is None else p.grad.reshape(-1)
             for p in self._params
         ]
         flat = _ops.cat(parts)
         return -flat if self.param_groups[0]["maximize"] else flat
 
-    def _move(self, t: float, direction: Any) -> None:
+    def _move(self, t: Any, direction: Any) -> None:
         offset = 0
         for value in self._params:
             count = value.numel()
-            value.add_(direction[offset : offset + count].view(*value.shape), alpha=t)
+            value.add_(direction[offset : offset + count].view(*value.shape), alpha=float(t))
             offset += count
 
     def _loss(self, loss: Any) -> float:
@@ -217,13 +218,13 @@ class LBFGS(Optimizer):
     ) -> tuple[Point, int]:
         weights = [p.clone() for p in self._params]
 
-        def at(x: float) -> Point:
+        def at(x: Any) -> Point:
             self._move(x, d)
             loss = self._loss(closure())
             grad = self._flat_grad()
             for value, weight in zip(self._params, weights, strict=True):
                 value.copy_(weight)
-            return x, loss, grad, float(grad.dot(d))
+            return x, loss, grad, grad.dot(d)
 
         return _strong_wolfe(at, t, start, float(d.abs().max()), most)
 
@@ -266,7 +267,7 @@ class LBFGS(Optimizer):
                 total = float(grad.abs().sum())
                 t = min(1.0, 1.0 / total) * lr
             state.update(d=d, t=t, prev_flat_grad=grad, prev_loss=before)
-            slope = float(grad.dot(d))
+            slope = grad.dot(d)
             if slope > -tolerance:
                 break
             used, done = 0, False
@@ -289,6 +290,6 @@ class LBFGS(Optimizer):
             state["func_evals"] += used
             if turn == most or evaluations >= group["max_eval"] or done:
                 break
-            if float(d.abs().max()) * abs(t) <= tolerance or abs(loss - before) < tolerance:
+            if float(d.abs().max()) * abs(float(t)) <= tolerance or abs(loss - before) < tolerance:
                 break
         return first

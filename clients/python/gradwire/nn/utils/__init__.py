@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
-from ... import _ops, _overloads, _row
+from ... import _linalg_ops, _ops, _overloads, _row
 from ...autograd import gradients, no_grad
 from . import parametrizations, parametrize, rnn
 from ._weight_norm import remove_weight_norm, weight_norm
@@ -20,21 +21,30 @@ def _grads(parameters: Any) -> list[Any]:
     return [g for g in gradients(leaves) if g is not None]
 
 
-def get_total_norm(tensors: Iterable[Any], norm_type: float = 2.0) -> Any:
+def get_total_norm(
+    tensors: Iterable[Any],
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Any:
     """The norm of all the tensors' elements together."""
-    values = list(tensors)
+    values = [tensors] if isinstance(tensors, _row.Tensor) else list(tensors)
+    order = float(norm_type)
     if not values:
         from ... import _host
 
         return _host.tensor(0.0)
     with no_grad():
-        if norm_type == float("inf"):
-            return _overloads.max(_ops.stack([g.abs().max() for g in values]))
-        if norm_type == 2.0:
-            parts = [(g * g).sum() for g in values]
-            return _ops.stack(parts).sum().sqrt()
-        parts = [(g.abs() ** norm_type).sum() for g in values]
-        return _ops.stack(parts).sum() ** (1.0 / norm_type)
+        norms = [_linalg_ops.vector_norm(g, order) for g in values]
+        total = _linalg_ops.vector_norm(_ops.stack(norms), order)
+    # Asked for only: it reads a value.
+    if error_if_nonfinite and not math.isfinite(float(total)):
+        raise RuntimeError(
+            f"The total norm of order {order} for gradients from `parameters` is non-finite, so "
+            "it cannot be clipped. To disable this error and scale the gradients by the "
+            "non-finite norm anyway, set `error_if_nonfinite=False`"
+        )
+    return total
 
 
 def clip_grad_norm_(
@@ -46,12 +56,7 @@ def clip_grad_norm_(
 ) -> Any:
     """Scales the gradients so that their norm is at most max_norm; returns the norm before."""
     grads = _grads(parameters)
-    norm = get_total_norm(grads, float(norm_type))
-    if error_if_nonfinite and not float(norm) < float("inf"):
-        raise RuntimeError(
-            f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, "
-            "so it cannot be clipped."
-        )
+    norm = get_total_norm(grads, norm_type, error_if_nonfinite, foreach)
     with no_grad():
         scale = _overloads.clamp(float(max_norm) / (norm + 1e-6), max=1.0)
         for grad in grads:
