@@ -12,6 +12,22 @@ enum Mode : int64_t { kConstant = 0, kReflect = 1, kReplicate = 2, kCircular = 3
 constexpr int64_t kMost = int64_t{1} << 40;
 
 // pad_nd: attributes mode, before, after (by dimension), value.
+// Strides of a dense result whose dimensions keep the order that x's have in memory.
+Dims strides_like(const Tensor& x, const Dims& sizes) {
+  if (x->contiguous() || !is_dense(x->sizes, x->strides)) return contiguous_strides(sizes);
+  std::vector<size_t> order(sizes.size());
+  for (size_t d = 0; d < order.size(); ++d) order[d] = d;
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return x->strides[a] > x->strides[b]; });
+  Dims strides(sizes.size());
+  int64_t step = 1;
+  for (size_t k = order.size(); k-- > 0;) {
+    strides[order[k]] = step;
+    step *= std::max<int64_t>(sizes[order[k]], 1);
+  }
+  return strides;
+}
+
 absl::Status infer_pad(const Call& call, TensorSpecs* out) {
   const Tensor& x = call.in(0);
   const IntList &before = call.attr(1).as_ints(), &after = call.attr(2).as_ints();
@@ -27,7 +43,7 @@ absl::Status infer_pad(const Call& call, TensorSpecs* out) {
   }
   auto numel = checked_numel(sizes);
   if (!numel.ok()) return numel.status();
-  out->push_back({x->dtype, sizes, {}});
+  out->push_back({x->dtype, sizes, strides_like(x, sizes)});
   return absl::OkStatus();
 }
 

@@ -20,6 +20,23 @@ def _cast(name: str, kind: dtype) -> Any:
     return method
 
 
+def _channels_last(x: Any) -> Any:
+    """The same values with the channels of an image innermost in memory."""
+    rank = x.dim()
+    if rank not in (4, 5):
+        raise RuntimeError(
+            f"required rank {4 if rank < 5 else 5} tensor to use channels_last format"
+        )
+    inner = [*range(2, rank)]
+    moved = _call.call(ROWS["permute"], (x, [0, *inner, 1]))
+    laid = _call.call(ROWS["contiguous"], (moved,))
+    return _call.call(ROWS["permute"], (laid, [0, rank - 1, *range(1, rank - 1)]))
+
+
+def _wants_channels_last(memory_format: Any) -> Any:
+    return memory_format is not None and "channels_last" in str(memory_format)
+
+
 class Convert:
     """to(), numpy() and their relatives."""
 
@@ -54,6 +71,8 @@ class Convert:
             elif value is not None and not isinstance(value, (int, float)):
                 raise TypeError(f"to() received an invalid argument: {type(value).__name__}")
         _device.check(device)
+        if _wants_channels_last(memory_format) and not self.is_contiguous(memory_format):  # type: ignore[attr-defined]
+            return _channels_last(self).to(dtype=dtype, device=device)
         kind = None if dtype is None else _dtype.of(dtype)
         if kind is None or kind is self.dtype:  # type: ignore[attr-defined]
             return self.clone() if copy else self  # type: ignore[attr-defined]
@@ -90,12 +109,16 @@ class Convert:
 
     def contiguous(self, memory_format: Any = None) -> Any:
         """This tensor row-major; itself where it is already."""
+        if _wants_channels_last(memory_format):
+            return self.to(memory_format=memory_format)
         if not self._id:  # type: ignore[attr-defined]
             return self
         return _call.call(ROWS["contiguous"], (self,))
 
     def clone(self, *, memory_format: Any = None) -> Any:
         """A copy in storage of its own, that gradients flow through."""
+        if _wants_channels_last(memory_format):
+            return _channels_last(self)
         return _call.call(ROWS["clone"], (self,))
 
     def copy_(self, src: Any, non_blocking: Any = False) -> Any:
