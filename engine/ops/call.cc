@@ -379,6 +379,9 @@ Tensors invoke(Call call) {
   for (const Tensor& t : call.inputs) {
     if (t && t->poison) return failed(call, t->poison);
   }
+  if (call.form == Form::kInPlace && (call.inputs.empty() || !call.inputs[0])) {
+    return failed(call, type_error("an in-place op needs a tensor to write"));
+  }
   if (call.op->check) {
     absl::Status status = call.op->check(call);
     if (!status.ok()) return failed(call, status);
