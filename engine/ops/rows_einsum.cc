@@ -261,7 +261,9 @@ Tensors compose_einsum(const Call& call) {
       if (!dims.empty()) result = sum(result, dims, true);
     } else if (any) {
       DType common = promote(result->dtype, operands[i]->dtype);
-      result = sum_of_products(cast(result, common), cast(operands[i], common), summed);
+      DType inside = common == DType::kBool ? DType::kInt64 : common;  // bools: any of the products
+      result = sum_of_products(cast(result, inside), cast(operands[i], inside), summed);
+      result = cast(result, common);
     } else {
       result = mul(result, operands[i]);
     }

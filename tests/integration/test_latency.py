@@ -43,9 +43,7 @@ def meta_milliseconds(tensor: torch.Tensor) -> float:
     return took
 
 
-def test_a_busy_session_holds_nobody_up(
-    daemon: Daemon, environment: dict[str, str]
-) -> None:
+def test_a_busy_session_holds_nobody_up(daemon: Daemon, environment: dict[str, str]) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", BUSY],
         env=environment,

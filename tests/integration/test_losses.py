@@ -59,9 +59,7 @@ def test_second_gradients_are_slopes_of_the_first(daemon, name):
             others = list(leaves)
             others[i] = torch.tensor(moved).requires_grad_(True)
             sides.append(_slope(f, others, weight).item())
-        assert got[place] == pytest.approx(
-            (sides[0] - sides[1]) / (2 * step), rel=1e-4, abs=1e-6
-        )
+        assert got[place] == pytest.approx((sides[0] - sides[1]) / (2 * step), rel=1e-4, abs=1e-6)
 
 
 def test_attention_in_blocks_is_its_composition(daemon):
@@ -83,9 +81,7 @@ def test_attention_in_blocks_is_its_composition(daemon):
 
 def test_logit_losses_have_their_slope_at_zero(daemon):
     x = torch.zeros(2, requires_grad=True)
-    loss = F.binary_cross_entropy_with_logits(
-        x, torch.tensor([0.0, 1.0]), reduction="sum"
-    )
+    loss = F.binary_cross_entropy_with_logits(x, torch.tensor([0.0, 1.0]), reduction="sum")
     assert torch.autograd.grad(loss, x)[0].tolist() == [0.5, -0.5]
     assert torch.autograd.grad(F.logsigmoid(x).sum(), x)[0].tolist() == [0.5, 0.5]
 
@@ -105,6 +101,4 @@ def test_values_out_of_range_are_named(daemon):
         F.gaussian_nll_loss(torch.zeros(1), torch.zeros(1), -torch.ones(1)).item()
     with pytest.raises(RuntimeError, match="at most 4"):
         log_probs = torch.zeros(4, 1, 3)
-        F.ctc_loss(
-            log_probs, torch.tensor([[1]]), torch.tensor([5]), torch.tensor([1])
-        ).item()
+        F.ctc_loss(log_probs, torch.tensor([[1]]), torch.tensor([5]), torch.tensor([1])).item()

@@ -34,11 +34,7 @@ def test_programs(part: int) -> None:
                 (names[f"in{i}"], i in program["grad"])
                 for i in range(sum(name.startswith("in") for name in names))
             ]
-            want = {
-                name: value
-                for name, value in names.items()
-                if not name.startswith("in")
-            }
+            want = {name: value for name, value in names.items() if not name.startswith("in")}
             if program["raises"]:
                 want["raises"] = program["raises"]
             try:
@@ -46,9 +42,7 @@ def test_programs(part: int) -> None:
                     programs.run(torch, program["lines"], inputs), want
                 )
             except Exception as error:
-                difference = (
-                    f"{type(error).__name__}: {str(error).splitlines()[0][:200]}"
-                )
+                difference = f"{type(error).__name__}: {str(error).splitlines()[0][:200]}"
             if difference:
                 failures.append(f"program {number}: {difference}")
     assert not failures, "\n".join(failures)
