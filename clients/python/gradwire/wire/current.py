@@ -48,7 +48,7 @@ def connect(
     not given, $GRADWIRE_TOKEN or the contents of the file $GRADWIRE_TOKEN_FILE.
     """
     global _session, _transfers, _daemon, _owner
-    from .._rows import ROWS
+    from .._rows import CATALOG_HASH, ROWS
 
     with _lock:
         close()
@@ -65,6 +65,13 @@ def connect(
             if daemon is not None:
                 daemon.stop()
             raise
+        if opened.catalog_hash and opened.catalog_hash != CATALOG_HASH:
+            warnings.warn(
+                f"the daemon at {address} has another op catalog ({opened.catalog_hash}) than this "
+                f"client ({CATALOG_HASH}): ops may be missing; update the older of the two",
+                RuntimeWarning,
+                stacklevel=2,
+            )
         released.clear()  # ids of an earlier session
         opened.synchronize_command = ROWS["session.synchronize"].number
         opened.released_command = ROWS["session.release"].number
