@@ -11,7 +11,7 @@ namespace gradwire::server {
 struct Config {
   std::string listen = "127.0.0.1:7443";  // HOST:PORT (port 0: any) or unix:PATH
   std::string token_file;
-  int threads = 0;                    // CPU threads of the device; 0: all cores
+  int threads = 0;  // CPU threads of the device; 0: all cores
   // Bytes for all sessions; 0: nine tenths of the memory that is free at start.
   uint64_t memory_limit = 0;
   uint64_t session_memory_limit = 0;  // bytes for one session; 0: no limit

@@ -1,5 +1,5 @@
 // sort, topk, kthvalue, median, nanmedian, mode. Equal elements keep their order, whether asked to
-// or not.
+// or not; kthvalue names the one that torch's quickselect would.
 #include <algorithm>
 #include <atomic>
 

@@ -81,7 +81,9 @@ TEST(Sort, SortTopkKthvalueMedian) {
                 ASSERT_EQ(where.get(ravel(where.view, at)), want[k]);
               }
             }
-            ASSERT_EQ(kth_at.get(row), ascending[8]);
+            // Of equal elements torch's quickselect decides which is named.
+            ASSERT_TRUE(same(kth.get(row), line[ascending[8]]));
+            ASSERT_TRUE(same(line[static_cast<size_t>(kth_at.get(row))], line[ascending[8]]));
             const bool nan = std::isnan(line[ascending.back()]);
             const int64_t m = nan ? order(line, true)[0] : ascending[749];
             ASSERT_EQ(middle_at.get(row), m);
