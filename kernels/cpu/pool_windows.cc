@@ -35,6 +35,7 @@ absl::Status pool_axes(const char* op, const TensorView& in, const TensorView& o
       return runtime_error("[", op, "] kernel size, stride and dilation must be above 0, got ", k,
                            ", ", s, " and ", axis.step);
     }
+    if (out.numel() == 0) axis.out = 0;  // the other sizes may be anything: no tables for them
     for (int64_t o = 0; o < axis.out; ++o) {
       int64_t begin = o * s - p;
       int64_t end = begin + (k - 1) * axis.step + 1;
@@ -54,9 +55,12 @@ PoolAxes adaptive_pool_axes(const TensorView& in, const TensorView& out) {
   for (int d = 0; d < spatial; ++d) {
     PoolAxis& axis = axes[3 - spatial + d];
     axis = PoolAxis{in.sizes[d + 2], out.sizes[d + 2], 1, {}, {}, {}};
+    if (out.numel() == 0) axis.out = 0;
     for (int64_t o = 0; o < axis.out; ++o) {
-      axis.begin.push_back(o * axis.in / axis.out);
-      axis.end.push_back(((o + 1) * axis.in + axis.out - 1) / axis.out);
+      __int128 wide =
+          axis.in;  // an expanded input's size times an index may need more than 64 bits
+      axis.begin.push_back(static_cast<int64_t>(o * wide / axis.out));
+      axis.end.push_back(static_cast<int64_t>(((o + 1) * wide + axis.out - 1) / axis.out));
       axis.extent.push_back(axis.end.back() - axis.begin.back());
     }
   }

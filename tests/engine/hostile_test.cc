@@ -187,6 +187,27 @@ TEST(Hostile, UploadedBoolsAreZeroOrOne) {
   EXPECT_EQ(c.read(c.call("nonzero", {mask})).sizes, (Dims{3, 1}));
 }
 
+// Sizes that nothing bounds because another one is 0.
+TEST(Hostile, EmptyTensorsOfAnySizeAreDoneAtOnce) {
+  auto worker = std::move(Worker::create({.threads = 1}).value());
+  SessionClient c(*worker, uint64_t{1} << 24);
+  Id x = c.constant(DType::kFloat32, {1, 0, 4, 4}, "", 0);
+  Id wide = c.constant(DType::kFloat32, {0, 1, 1, int64_t{1} << 40}, "", 0);
+  auto empty = [&](std::string_view op, Id input, const AttributeList& attributes) {
+    Id y = c.call(op, {input}, attributes);
+    HostTensor value = c.read(y);
+    EXPECT_TRUE(value.error || value.data->empty()) << op;
+  };
+  empty("adaptive_avg_pool", x, {IntList{int64_t{1} << 50, 1}});
+  empty("nn.functional.adaptive_avg_pool2d", x, {IntList{2, int64_t{1} << 31}});
+  empty("nn.functional.adaptive_max_pool2d", x, {IntList{int64_t{1} << 40, 1}});
+  empty("nn.functional.max_pool2d", wide, {IntList{1}});
+  empty("nn.functional.avg_pool2d", wide, {IntList{1}});
+  empty("nn.functional.pad", wide, {IntList{1, 1}});
+  empty("sum", wide, {IntList{3}, false});
+  empty("flip", wide, {IntList{3}});
+}
+
 // Geometry that would reach beyond the tensor's memory.
 TEST(Hostile, ViewsStayInsideTheirStorage) {
   constexpr int64_t most = std::numeric_limits<int64_t>::max();
