@@ -73,9 +73,6 @@ Tensors run_pointwise(const Call& call) {
     operands.push_back(std::move(operand));
   }
   const Tensor self = call.form == Form::kInPlace ? call.inputs[0] : nullptr;
-  if (call.form == Form::kInPlace && !self) {
-    return failed(call, type_error("an in-place op needs a tensor to write"));
-  }
   return {invoke_pointwise(*op.pointwise, std::move(operands), {}, self)};
 }
 
@@ -109,7 +106,7 @@ Ref<Node> make_node(const Call& call) {
 class MissingNode : public Node {
  public:
   explicit MissingNode(std::string name) : name_(std::move(name)) { site = Slot::current().site; }
-  std::string name() const override { return name_; }
+  std::string name() const override { return node_name(name_); }
   Tensors apply(Tensors) override {
     ErrorRef error =
         Slot::current().fail(runtime_error("derivative for ", name_, " is not implemented"));
@@ -178,18 +175,15 @@ Tensors run_view(const Call& call) {
   for (const ViewSpec& spec : specs) views.push_back(new_view(base, spec));
   // Every view knows its base, so that in-place writes through it reach the base's history.
   const Tensor& root = base->autograd && base->autograd->base ? base->autograd->base : base;
-  if (any_requires_grad(call) || (root->requires_grad() && !base->inference)) {
-    for (Tensor& v : views) {
-      v->meta().base = root;
-      v->meta().base_version = base->storage->version;
-    }
-  } else if (Slot::current().grad_enabled && is_floating(base->dtype)) {
+  bool grad = any_requires_grad(call);
+  if (grad || (root->requires_grad() && !base->inference) ||
+      (Slot::current().grad_enabled && is_floating(base->dtype))) {
     for (Tensor& v : views) {
       v->meta().base = root;
       v->meta().base_version = base->storage->version;
     }
   }
-  if (any_requires_grad(call) && call.op->backward) {
+  if (grad && call.op->backward) {
     Ref<Node> node = make_node(call);
     finish_node(call, node, views);
   }
@@ -236,8 +230,9 @@ Tensors run_kernel(const Call& call) {
     if (!numel.ok()) return failed(call, numel.status());
     if (!is_valid(spec.dtype)) return failed(call, type_error("not a dtype of a tensor"));
   }
-  bool grad = op.backward && any_requires_grad(call);
-  bool missing = !op.backward && !op.random && any_requires_grad(call);
+  bool wanted = any_requires_grad(call);
+  bool grad = op.backward && wanted;
+  bool missing = !op.backward && !op.random && wanted;
   Ref<Node> node;
   Tensors outputs;
   bool in_place = call.form == Form::kInPlace;
@@ -410,8 +405,6 @@ Tensors invoke(Call call) {
     bool saves = call.op->kind == OpKind::kComposite || (call.op->saves_inputs & 1);
     if (saves && any_requires_grad(call)) call.inputs[0] = clone(self);
     call.form = Form::kPlain;
-    // What the gradient reads must not be overwritten.
-    if (any_requires_grad(call)) call.inputs[0] = clone(self);
     Tensors results = run_plain(call);
     if (results[0]->poison) return results;
     if (results[0]->sizes != self->sizes) {
