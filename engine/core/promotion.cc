@@ -17,6 +17,11 @@ DType combine(DType high, DType low) {
 
 }  // namespace
 
+bool can_cast(DType from, DType to) {
+  if (is_floating(from) && !is_floating(to)) return false;
+  return from == DType::kBool || to != DType::kBool;
+}
+
 DType promote(DType a, DType b) {
   if (a == b || b == DType::kNone) return a;
   if (a == DType::kNone) return b;

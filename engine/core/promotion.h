@@ -9,6 +9,9 @@ namespace gradwire {
 // float32; uint8 + int8 is int16.
 DType promote(DType a, DType b);
 
+// Whether a result may be written to a tensor of that dtype: never to a lower category.
+bool can_cast(DType from, DType to);
+
 // torch's three-category promotion: operands of higher category win, and within a category
 // tensors with dims beat 0-dim tensors beat Python scalars.
 class PromotionState {

@@ -1,5 +1,6 @@
 #include "engine/ops/call.h"
 
+#include "engine/core/promotion.h"
 #include "kernels/random_counters.h"
 
 namespace gradwire {
@@ -346,9 +347,7 @@ void write_out(const Call& call, const Tensors& results, Tensors* written) {
           ", but got ", std::string(dtype_name(out->dtype)), " instead [", call.op->name, "]")));
       continue;
     }
-    bool castable =
-        out->dtype == result->dtype || (is_floating(out->dtype) || !is_floating(result->dtype));
-    if (!castable || (out->dtype == DType::kBool && result->dtype != DType::kBool)) {
+    if (!can_cast(result->dtype, out->dtype)) {
       written->push_back(
           poisoned(runtime_error("result type ", std::string(dtype_name(result->dtype)),
                                  " can't be cast to the desired output type ",
@@ -412,8 +411,7 @@ Tensors invoke(Call call) {
           call, runtime_error("output with shape ", shape_text(self->sizes),
                               " doesn't match the result's shape ", shape_text(results[0]->sizes)));
     }
-    if ((is_floating(results[0]->dtype) && !is_floating(self->dtype)) ||
-        (results[0]->dtype != DType::kBool && self->dtype == DType::kBool)) {
+    if (!can_cast(results[0]->dtype, self->dtype)) {
       return failed(call, runtime_error("result type ", std::string(dtype_name(results[0]->dtype)),
                                         " can't be cast to the desired output type ",
                                         std::string(dtype_name(self->dtype))));

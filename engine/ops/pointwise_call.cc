@@ -69,9 +69,7 @@ absl::StatusOr<PointwiseTypes> types_of(const PointwiseDef& def, const Operands&
     types.compute = DType::kUInt8;
   }
   if (self) {
-    bool down = (is_floating(types.output) && !is_floating(self->dtype)) ||
-                (types.output != DType::kBool && self->dtype == DType::kBool);
-    if (down) {
+    if (!can_cast(types.output, self->dtype)) {
       return runtime_error("result type ", std::string(dtype_name(types.output)),
                            " can't be cast to the desired output type ",
                            std::string(dtype_name(self->dtype)), " [", def.name, "_]");

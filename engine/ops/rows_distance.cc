@@ -30,16 +30,6 @@ void backward_pdist(Backward& b) {
   b.set(0, call(op, {b.grad(), b.input(0), b.output(0)}, {b.attr(0)}));
 }
 
-// As in torch, these gradients have none themselves.
-void backward_missing(Backward& b) {
-  for (int i = 0; i < b.inputs(); ++i) {
-    if (b.needs(i)) {
-      b.set(i, poisoned(runtime_error("the derivative for '_", b.node.op->name,
-                                      "' is not implemented.")));
-    }
-  }
-}
-
 Tensors compose_cdist(const Call& call) {
   static const OpRef op("cdist_rows");
   Tensor a = call.in(0), b = call.in(1);
@@ -163,8 +153,7 @@ void add_distance_rows(Catalog& c) {
   kernel(
       881, "cdist_backward(Tensor grad, Tensor x1, Tensor x2, Tensor y, float p) -> Tensor",
       "The gradient of x1.",
-      [](const Call& call, TensorSpecs* out) { return infer_like(call, out, 1); }, backward_missing,
-      0, 0);
+      [](const Call& call, TensorSpecs* out) { return infer_like(call, out, 1); }, nullptr, 0, 0);
   kernel(
       882, "pdist_rows(Tensor x, float p) -> Tensor", "Distances of the pairs of rows.",
       [](const Call& call, TensorSpecs* out) {
@@ -177,8 +166,7 @@ void add_distance_rows(Catalog& c) {
   kernel(
       883, "pdist_backward(Tensor grad, Tensor x, Tensor y, float p) -> Tensor",
       "The gradient of x.",
-      [](const Call& call, TensorSpecs* out) { return infer_like(call, out, 1); }, backward_missing,
-      0, 0);
+      [](const Call& call, TensorSpecs* out) { return infer_like(call, out, 1); }, nullptr, 0, 0);
   auto row = [&](uint16_t number, std::string_view signature, std::string_view doc, ComposeFn fn,
                  std::string_view types) {
     OpDef& r = c.add(number, OpKind::kComposite, signature, doc);

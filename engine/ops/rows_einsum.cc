@@ -263,7 +263,7 @@ Tensors compose_einsum(const Call& call) {
       DType common = promote(result->dtype, operands[i]->dtype);
       DType inside = common == DType::kBool ? DType::kInt64 : common;  // bools: any of the products
       result = sum_of_products(cast(result, inside), cast(operands[i], inside), summed);
-      result = cast(result, common);
+      if (common == DType::kBool) result = cast(result, common);
     } else {
       result = mul(result, operands[i]);
     }
