@@ -20,6 +20,7 @@ template <size_t kBytes>
 class RecycledBlocks {
  public:
   static void* take() {
+    if (ended) return ::operator new(kBytes);
     Local& local = mine();
     if (local.blocks.empty() && !refill(&local)) return ::operator new(kBytes);
     void* block = local.blocks.back();
@@ -28,8 +29,8 @@ class RecycledBlocks {
   }
 
   static void give(void* block) {
+    if (ended) return ::operator delete(block);
     Local& local = mine();
-    if (local.ended) return ::operator delete(block);
     local.blocks.push_back(block);
     if (local.blocks.size() >= 2 * kBatch) spill(&local, kBatch);
   }
@@ -40,12 +41,14 @@ class RecycledBlocks {
 
   struct Local {
     std::vector<void*> blocks;
-    bool ended = false;
     ~Local() {
       ended = true;
       spill(this, blocks.size());
     }
   };
+  // The thread has given its blocks up. Outlives Local: a plain bool has no destructor.
+  static inline thread_local bool ended = false;
+
   struct Central {
     std::mutex mutex;
     std::vector<void*> blocks;

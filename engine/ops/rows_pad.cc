@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "engine/ops/call.h"
+#include "engine/ops/formula.h"
 
 namespace gradwire {
 namespace {
@@ -14,11 +15,7 @@ constexpr int64_t kMost = int64_t{1} << 40;
 // pad_nd: attributes mode, before, after (by dimension), value.
 // Strides of a dense result whose dimensions keep the order that x's have in memory.
 Dims strides_like(const Tensor& x, const Dims& sizes) {
-  if (x->contiguous() || !is_dense(x->sizes, x->strides)) return contiguous_strides(sizes);
-  std::vector<size_t> order(sizes.size());
-  for (size_t d = 0; d < order.size(); ++d) order[d] = d;
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return x->strides[a] > x->strides[b]; });
+  IntList order = layout_of(x);
   Dims strides(sizes.size());
   int64_t step = 1;
   for (size_t k = order.size(); k-- > 0;) {
