@@ -1,5 +1,6 @@
 #include "tests/engine/reference_cases.h"
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -201,7 +202,34 @@ void collect(const Json& node, std::vector<const Json*>* out) {
   }
 }
 
+const Json& tolerances() {
+  static const Json facts = Json::parse(slurp(std::string(REFERENCE_DATA) + "/tolerances.json"));
+  return facts;
+}
+
+bool listed(const char* list, const std::string& op) {
+  const Json& names = tolerances().at(list);
+  return std::find(names.begin(), names.end(), op) != names.end();
+}
+
 }  // namespace
+
+Tolerance tolerance_of(const std::string& op, DType dtype) {
+  const Json& all = tolerances().at("tolerance");
+  auto found = all.find(std::string(dtype_name(dtype)));
+  if (found == all.end()) return {};
+  Tolerance t{found->at(0), found->at(1)};
+  if (listed("loose", op)) {
+    const Json& loose = tolerances().at("loose_tolerance");
+    t.relative = std::max<double>(t.relative, loose.at(0));
+    t.absolute = std::max<double>(t.absolute, loose.at(1));
+  }
+  return t;
+}
+
+bool ambiguous(const std::string& op) {
+  return listed("ambiguous", op);
+}
 
 ReferenceCases reference_cases(const std::string& suite) {
   std::string base = std::string(REFERENCE_DATA) + "/" + suite;

@@ -26,6 +26,15 @@ struct ReferenceCases {
   size_t unbound = 0;
 };
 
+// How far results may be from the recorded ones (tolerances.json): relative, and absolute per unit
+// of the tensor's largest value, at least 1. Zero for dtypes that are no floats.
+struct Tolerance {
+  double relative = 0, absolute = 0;
+};
+Tolerance tolerance_of(const std::string& op, DType dtype);
+// Results that are defined only up to sign or order: only what they satisfy can be checked.
+bool ambiguous(const std::string& op);
+
 // `suite` is a file of the data: "opinfo" or "dtypes".
 ReferenceCases reference_cases(const std::string& suite);
 
