@@ -110,7 +110,6 @@ class GroupBuilder {
     for (expr::Member& member : members_) member.output = -1;
     members_[value->member].output = 0;
     group.tasks = tasks_.size() + 1;
-    group.outputs.push_back(&in);
     add_arguments(&group);
     group.program = expr::merge(members_);
     group.reduction = &reduction;

@@ -16,7 +16,7 @@ struct FusionGroup {
   size_t tasks = 0;
   const expr::Program* program = nullptr;  // null: the group is a single task, run it as it is
   std::vector<const Operand*> inputs;      // by group input number
-  std::vector<const Operand*> outputs;     // by group output number
+  std::vector<const Operand*> outputs;     // by group output number; none with a reduction
   std::vector<ScalarValue> scalars;
   // Set: the last task, a reduction over the program's only output, which is stored nowhere.
   const Task* reduction = nullptr;
