@@ -263,3 +263,12 @@ def test_a_module_unflattens(daemon):
     assert net(torch.zeros(4, 6)).shape == (4, 2, 3)
     with pytest.raises(TypeError, match="found type int"):
         torch.nn.Unflatten(1, 6)
+
+
+def test_clamp_takes_bounds_of_two_kinds_as_one() -> None:
+    x = torch.tensor([0, 1, 200], dtype=torch.uint8)
+    assert x.clamp(-1, 1.5).tolist() == [0.0, 1.0, 1.5]
+    with pytest.raises(RuntimeError, match="can't be cast"):
+        x.clamp_(1, 1.5)
+        x.tolist()
+    assert x.tolist() == [0, 1, 200]

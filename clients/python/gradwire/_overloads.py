@@ -43,15 +43,21 @@ def div_(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
 divide, divide_ = div, div_
 
 
+def _bounds(min: Any, max: Any) -> tuple[Any, Any]:
+    """Bounds that are numbers, of one kind: together they decide the dtype."""
+    if isinstance(min, float) and isinstance(max, int):
+        return min, float(max)
+    if isinstance(max, float) and isinstance(min, int):
+        return float(min), max
+    return min, max
+
+
 def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> Any:
     """input, but at least min and at most max; nan stays."""
     if min is None and max is None:
         raise RuntimeError(f"torch.clamp: At least one of 'min' or 'max' must not be None{here()}")
     made = input
-    if isinstance(min, float) and isinstance(max, int):
-        max = float(max)
-    elif isinstance(max, float) and isinstance(min, int):
-        min = float(min)  # together they decide the dtype
+    min, max = _bounds(min, max)
     # Bounds that are tensors share the gradient where they are met, numbers do not.
     if min is not None:
         row = ROWS["maximum" if _is_tensor(min) else "clamp_min"]
@@ -63,6 +69,7 @@ def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> A
 
 def clamp_(input: Any, min: Any = None, max: Any = None) -> Any:
     """`clamp` in place."""
+    min, max = _bounds(min, max)  # so that a refused bound is refused before anything is written
     if min is not None:
         call_(ROWS["clamp_min"], (input, min))
     if max is not None:
