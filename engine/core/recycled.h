@@ -29,7 +29,7 @@ class RecycledBlocks {
   }
 
   static void give(void* block) {
-    if (ended) return ::operator delete(block);
+    if (ended) return keep(block);
     Local& local = mine();
     local.blocks.push_back(block);
     if (local.blocks.size() >= 2 * kBatch) spill(&local, kBatch);
@@ -61,6 +61,12 @@ class RecycledBlocks {
   static Central& central() {
     static Central* all = new Central();  // outlives every thread
     return *all;
+  }
+
+  static void keep(void* block) {
+    Central& all = central();
+    std::lock_guard lock(all.mutex);
+    all.blocks.push_back(block);
   }
 
   static bool refill(Local* local) {

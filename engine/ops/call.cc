@@ -149,17 +149,19 @@ void finish_node(const Call& call, const Ref<Node>& ref, const Tensors& outputs)
 absl::Status check_inside(const ViewSpec& spec, const Tensor& base) {
   auto numel = checked_numel(spec.sizes);
   if (!numel.ok()) return numel.status();
-  auto capacity = static_cast<int64_t>(base->storage->bytes / dtype_size(base->dtype));
   bool inside = spec.sizes.size() == spec.strides.size() && spec.offset >= 0;
   __int128 last = spec.offset;
   for (size_t i = 0; inside && i < spec.sizes.size(); ++i) {
     inside = spec.sizes[i] <= 1 || spec.strides[i] >= 0;
     if (*numel) last += static_cast<__int128>(spec.sizes[i] - 1) * spec.strides[i];
   }
-  if (inside && (*numel == 0 || last < capacity)) return absl::OkStatus();
+  __int128 reach = (last + 1) * static_cast<__int128>(dtype_size(base->dtype));
+  if (inside && (*numel == 0 || reach <= static_cast<__int128>(base->storage->bytes))) {
+    return absl::OkStatus();
+  }
   return runtime_error("a view of sizes ", shape_text(spec.sizes), ", strides ",
                        shape_text(spec.strides), " and storage offset ", spec.offset,
-                       " is out of bounds for storage of ", capacity, " elements");
+                       " is out of bounds for storage of ", base->storage->bytes, " bytes");
 }
 
 Tensors run_view(const Call& call) {
